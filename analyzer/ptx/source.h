@@ -1,0 +1,47 @@
+// A source text and the translation of byte offsets to lines and columns.
+//
+// Everything the front end produces carries byte offsets; lines and columns are computed only when something is
+// printed, so that parsing pays nothing for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tmemlint::ptx {
+
+using Offset = uint32_t;  // bytes from the start of the text
+
+struct LineColumn {
+  uint32_t line = 1;    // from 1
+  uint32_t column = 1;  // from 1, in bytes
+};
+
+struct Span {
+  Offset begin = 0;
+  Offset end = 0;  // one past the last byte
+};
+
+class SourceText {
+ public:
+  SourceText() = default;
+  SourceText(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
+
+  const std::string& path() const { return path_; }
+  std::string_view text() const { return text_; }
+
+  // The position of a byte; an offset past the end answers the position of the end. Builds the line table on first
+  // use. Not thread-safe.
+  LineColumn position(Offset offset) const;
+  // The text of a line (from 1) without its line ending; empty for a line that does not exist.
+  std::string_view line(uint32_t line) const;
+
+ private:
+  void index() const;
+  std::string path_;
+  std::string text_;
+  mutable std::vector<Offset> line_starts_;
+};
+
+}  // namespace tmemlint::ptx
