@@ -1,0 +1,25 @@
+// One PTX text in, findings out: the door that the command line, the CUDA front end and the tests share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "analyzer/ptx/module.h"
+#include "analyzer/report/finding.h"
+
+namespace tmemlint {
+
+struct Options {
+  ptx::Dimensions block;  // --block: used where the kernel states no .reqntid
+  uint32_t cluster = 0;   // --cluster: CTAs per cluster, where the kernel states none; 0: not given
+  // Whether a rule runs at all. Null: all do.
+  std::function<bool(std::string_view rule)> enabled;
+};
+
+// Parses and analyses one input and appends to `results` (findings of every level; the caller filters notes).
+// Parse errors become InputErrors; what parsed around them is still analysed.
+void lint(std::shared_ptr<const ptx::SourceText> text, const Options& options, report::Results& results);
+
+}  // namespace tmemlint
