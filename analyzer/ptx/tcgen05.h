@@ -1,7 +1,7 @@
 // The instruction table: every fact about a tcgen05 instruction that follows from its spelling, in one place.
 //
 // `decode` turns an opcode spelling into a Form; the engine evaluates Forms, the rules explain them, `check_form` and
-// `check_target` judge them. To add an instruction or a qualifier, edit tcgen05.cpp's table and nothing else; a test walks the table.
+// `check_target` judge them. To add an instruction or a qualifier, edit the table in tcgen05_table.cpp and nothing else; a test walks the table.
 // Facts are from PTX ISA 9.1 section 9.7.16 (tcgen05), additions of PTX 9.4 where marked.
 #pragma once
 
@@ -55,6 +55,7 @@ struct Form {
   bool block_scale = false;
   bool multicast = false;      // commit: .multicast::cluster; cp: any .warpx
   bool exclusive = false;      // alloc, dealloc (PTX 9.4)
+  bool compress = false;       // ld.spcompress (PTX 9.4): `registers` counts the values, not the metadata before them
 
   bool operator==(const Form&) const = default;
 };
@@ -74,6 +75,8 @@ struct OperandRoles {
   uint32_t enable_input_d = kNone, disable_lanes = kNone, scale_d = kNone;
   uint32_t descriptor = kNone;  // cp: s-desc
   uint32_t mask = kNone;        // commit: ctaMask
+  uint32_t zero_column_mask = kNone;     // mma.ws: zero-column-mask-desc
+  uint32_t compressed_metadata = kNone;  // ld.spcompress: mdata
 };
 OperandRoles roles(const Module& module, const Instruction& instruction, const Form& form);
 
