@@ -124,10 +124,10 @@ Form decode(const Opcode& opcode) {
   return form;
 }
 
-SlotMatch match_operands(const Module& module, const Instruction& instruction, const InstructionForm& form) {
+SlotMatch match_operands(const Module& module, const Instruction& instruction, const Opcode& opcode,
+                         const InstructionForm& form) {
   SlotMatch match;
   for (uint32_t& operand : match.slot_operand) operand = kNone;
-  const Opcode& opcode = module.opcode(instruction);
   const Operand* operands = module.operands_of(instruction);
   const uint32_t count = instruction.operand_count;
   uint32_t needed = 0;
@@ -168,7 +168,7 @@ OperandRoles roles(const Module& module, const Instruction& instruction, const F
   OperandRoles roles;
   const InstructionForm* table = form_of(form.op);
   if (!table) return roles;
-  const SlotMatch match = match_operands(module, instruction, *table);
+  const SlotMatch match = match_operands(module, instruction, module.opcode(instruction), *table);
   for (size_t i = 0; i < table->operands.size(); ++i) {
     const uint32_t operand = match.slot_operand[i];
     if (operand == kNone) continue;

@@ -84,14 +84,18 @@ OperandRoles roles(const Module& module, const Instruction& instruction, const F
 struct FormProblem {
   Span span;            // the narrow thing that is wrong
   std::string message;  // what was found and what is legal there
-  std::string fix;      // what to write instead when one change makes it legal; empty otherwise
+  std::string fix;      // the opcode or operand to write instead when one change makes it legal; empty otherwise
+  // The number of columns of an alloc or dealloc, written as an immediate: an assembler rejects it like the others, but
+  // the rule about allocation sizes says it too, for immediates and registers alike.
+  bool is_column_count = false;
 };
 
 // Qualifiers, their combinations, operand kinds and types, vector lengths, immediate ranges. Also judges the spellings
 // of the barriers the protocol reads (mbarrier, barrier, elect, fence) as far as the table holds them.
 std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction);
 
-// Whether the module's .target and .version have the instruction; the message says from which on they do.
+// Whether the module's .target and .version have the instruction; the message says from which on they do. What is wrong
+// with the pair of .target and .version itself is at the span of one of them, and the same for every instruction.
 std::vector<FormProblem> check_target(const Module& module, const Function& function, const Instruction& instruction);
 
 // Allocation capacity of one CTA in columns for a target: 512; 576 with `.exclusive` on sm_107.

@@ -245,7 +245,7 @@ constexpr Slot kDeallocOperands[] = {
 constexpr Use kLdUses[] = {
     {Class::kSpCompress, false, kSpCompress},
     {Class::kSync, true, kSync},
-    {Class::kAligned, true, kAligned, true},
+    {Class::kAligned, true, kAligned},
     {Class::kShape, true, kLdShapes},
     {Class::kNum, true, kNums},
     {Class::kReduction, false, kRedOps},
@@ -256,21 +256,14 @@ constexpr Use kLdUses[] = {
     {Class::kMetadataType, false, kB2},
 };
 constexpr Use kLdRedUses[] = {
-    {Class::kSpCompress, false, kSpCompress},
-    {Class::kSync, true, kSync},
-    {Class::kAligned, true, kAligned, true},
-    {Class::kShape, true, kRedShapes},
-    {Class::kNum, true, kNumsFrom2},
-    {Class::kReduction, true, kRedOps},
-    {Class::kSpPattern, false, kSpPattern},
-    {Class::kAbs, false, kAbs},
-    {Class::kNan, false, kNan},
-    {Class::kType, true, kRedTypes},
-    {Class::kMetadataType, false, kB2},
+    {Class::kSpCompress, false, kSpCompress}, {Class::kSync, true, kSync},        {Class::kAligned, true, kAligned},
+    {Class::kShape, true, kRedShapes},        {Class::kNum, true, kNumsFrom2},    {Class::kReduction, true, kRedOps},
+    {Class::kSpPattern, false, kSpPattern},   {Class::kAbs, false, kAbs},         {Class::kNan, false, kNan},
+    {Class::kType, true, kRedTypes},          {Class::kMetadataType, false, kB2},
 };
 constexpr Use kStUses[] = {
-    {Class::kSync, true, kSync}, {Class::kAligned, true, kAligned, true}, {Class::kShape, true, kLdShapes},
-    {Class::kNum, true, kNums},  {Class::kPack, false, kUnpack},          {Class::kType, true, kB32},
+    {Class::kSync, true, kSync}, {Class::kAligned, true, kAligned}, {Class::kShape, true, kLdShapes},
+    {Class::kNum, true, kNums},  {Class::kPack, false, kUnpack},    {Class::kType, true, kB32},
 };
 constexpr Use kWaitUses[] = {
     {Class::kSync, true, kSync},
@@ -350,6 +343,7 @@ constexpr Combination kCpCombinations[] = {
     {one_of(Class::kCpShape, kCp32), Class::kWarps, Need::kOneOf, kWarpx4},
     {present(Class::kDstFormat), Class::kSrcFormat, Need::kRequired, kSrcFormats},
     {present(Class::kSrcFormat), Class::kDstFormat, Need::kRequired, kDstFormats},
+    {present(Class::kSrcFormat), Class::kDstFormat, Need::kBefore},
 };
 constexpr Slot kCpOperands[] = {
     {Role::kAddress, OperandKind::kTmemAddress, "taddr"},
@@ -473,7 +467,73 @@ constexpr InstructionForm kForms[] = {
      {}},
 };
 
+// ---- availability (target notes of each section; release notes)
+
+constexpr uint16_t kAll = k100a | k100f | k101a | k101f | k103a | k103f | k107a | k107f | k110a | k110f;
+constexpr uint16_t kArchitectureSpecific = k100a | k101a | k103a | k107a | k110a;
+constexpr uint16_t k107 = k107a | k107f;
+
+constexpr TargetRow kTargets[] = {
+    {"sm_100a", k100a, 806}, {"sm_100f", k100f, 808}, {"sm_101a", k101a, 806}, {"sm_101f", k101f, 808},
+    {"sm_103a", k103a, 808}, {"sm_103f", k103f, 808}, {"sm_107a", k107a, 904}, {"sm_107f", k107f, 904},
+    {"sm_110a", k110a, 900}, {"sm_110f", k110f, 900},
+};
+
+constexpr sv kNvf4[] = {"kind::mxf4nvf4"};
+constexpr sv kI8[] = {"kind::i8"};
+constexpr sv kTi16[] = {"kind::ti16"};
+constexpr sv kFourBitKinds[] = {"kind::mxf4", "kind::mxf4nvf4"};
+constexpr sv kScaleVecAny[] = {"scale_vec::1X", "scale_vec::2X", "scale_vec::4X"};
+constexpr sv kScaleVec4[] = {"scale_vec::4X"};
+constexpr sv kBlocks[] = {"block16", "block32"};
+constexpr sv kMulticast16[] = {"multicast::cluster::16b"};
+constexpr sv kMulticast32[] = {"multicast::cluster::32b"};
+
+constexpr Feature kFeatures[] = {
+    {"", Tcgen05::kNone, Class::kType, {}, {}, 806, kAll},
+    {"tcgen05.ld.red",
+     Tcgen05::kLdRed,
+     Class::kType,
+     {},
+     {},
+     808,
+     k101a | k101f | k103a | k103f | k107a | k107f | k110a | k110f},
+    {"tcgen05.shift", Tcgen05::kShift, Class::kType, {}, {}, 806, kArchitectureSpecific},
+    {".kind::i8", Tcgen05::kNone, Class::kKind, kI8, {}, 806, k100a | k101a | k110a},
+    {".kind::mxf4nvf4", Tcgen05::kNone, Class::kKind, kNvf4, {}, 807, kAll},
+    {".kind::ti16", Tcgen05::kNone, Class::kKind, kTi16, {}, 904, k107},
+    {".scale_vec::4X", Tcgen05::kNone, Class::kScaleVector, kScaleVec4, {}, 807, kAll},
+    {".scale_vec", Tcgen05::kNone, Class::kScaleVector, kScaleVecAny, {}, 806, kArchitectureSpecific},
+    {".block16 and .block32", Tcgen05::kNone, Class::kScaleVector, kBlocks, {}, 808, kAll},
+    {".sp of .kind::mxf4 and .kind::mxf4nvf4", Tcgen05::kNone, Class::kSparse, kSparse,
+     one_of(Class::kKind, kFourBitKinds), 806, kArchitectureSpecific},
+    {"scale-input-d",
+     Tcgen05::kMma,
+     Class::kType,
+     {},
+     {},
+     806,
+     k100a | k100f | k103a | k103f | k107a | k107f,
+     true,
+     Role::kScaleD},
+    {".exclusive", Tcgen05::kNone, Class::kExclusive, kExclusive, {}, 904, kAll},
+    {".spcompress", Tcgen05::kNone, Class::kSpCompress, kSpCompress, {}, 904, k107a},
+    {".decompress::lut::b", Tcgen05::kNone, Class::kDecompress, kDecompress, {}, 904, k107},
+    {".collector::b", Tcgen05::kNone, Class::kCollectorB, kCollectorB, {}, 904, k107},
+    {".multicast::cluster::16b", Tcgen05::kNone, Class::kMulticast, kMulticast16, {}, 904, kAll},
+    {".multicast::cluster::32b", Tcgen05::kNone, Class::kMulticast, kMulticast32, {}, 904, k107},
+    {".sync_restrict", Tcgen05::kNone, Class::kSyncRestrict, kSyncRestrict, {}, 904, k107},
+};
+
 }  // namespace
+
+std::span<const TargetRow> targets() {
+  return kTargets;
+}
+
+std::span<const Feature> features() {
+  return kFeatures;
+}
 
 std::span<const Word> words() {
   return kWords;

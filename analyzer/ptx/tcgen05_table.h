@@ -118,19 +118,17 @@ struct Use {
   Class cls;
   bool required;
   std::span<const std::string_view> words;
-  // ptxas 13.0 does not insist on it though the ISA does (decides only what the tests expect of ptxas).
-  bool lax_in_ptxas = false;
 };
 
 // When the opcode is like `when`, then `cls` must be there, must not, or must be one of `words`.
 struct Combination {
-  enum class Need : uint8_t { kRequired, kForbidden, kOneOf };
+  // kBefore: `cls` stands before the modifier that `when` is about.
+  enum class Need : uint8_t { kRequired, kForbidden, kOneOf, kBefore };
   When when;
   Class cls;
   Need need;
   std::span<const std::string_view> words = {};
   std::string_view why = {};
-  bool lax_in_ptxas = false;
 };
 
 struct InstructionForm {
@@ -163,23 +161,44 @@ struct SlotMatch {
   uint32_t extra = kNone;            // the first operand that no slot takes
   uint32_t extra_slot = kNone;       // the slot that would take it if the opcode were another
 };
-SlotMatch match_operands(const Module& module, const Instruction& instruction, const InstructionForm& form);
+// `opcode` is the instruction's own, or one that is tried in its place.
+SlotMatch match_operands(const Module& module, const Instruction& instruction, const Opcode& opcode,
+                         const InstructionForm& form);
 
 bool holds(const When& when, const Opcode& opcode);
 
-// Where a feature exists.
-struct Availability {
-  uint16_t version = 0;  // 10 * major + minor: 86, 94
-  // Targets by name; a family target "sm_100f" stands for itself and every `f` of a later member, written out here.
-  std::span<const std::string_view> targets;
+// Targets that have tcgen05 at all, as a set.
+enum Target : uint16_t {
+  k100a = 1,
+  k100f = 2,
+  k101a = 4,
+  k101f = 8,
+  k103a = 16,
+  k103f = 32,
+  k107a = 64,
+  k107f = 128,
+  k110a = 256,
+  k110f = 512,
 };
+struct TargetRow {
+  std::string_view name;
+  Target target;
+  uint16_t version;  // of PTX ISA that introduced it: 100 * major + minor
+};
+std::span<const TargetRow> targets();
+
+// A word, an operand or a whole instruction that not every target has.
 struct Feature {
-  std::string_view what;  // for the message: "`.kind::i8`"
+  std::string_view what;  // for the message: ".kind::i8"
   Tcgen05 op;             // kNone: whichever instruction
-  std::string_view word;  // the modifier that needs it; empty: the instruction itself
-  When when;              // and this too
-  Availability available;
-  uint16_t lax_version = 0;
+  Class cls;              // the modifier it is about: one of `words`; no words: the instruction itself or `role`
+  std::span<const std::string_view> words;
+  When when;  // and this too
+  uint16_t version;
+  uint16_t targets;
+  bool by_role = false;  // it is about the operand in `role`
+  Role role = Role::kScaleD;
 };
+std::span<const Feature> features();
 
 }  // namespace tmemlint::ptx
