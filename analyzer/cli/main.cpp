@@ -1,0 +1,181 @@
+// The command: reads the inputs, runs the engine over each, prints, answers with an exit code.
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/options.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/pages.h"
+#include "analyzer/cli/rule_filter.h"
+#include "analyzer/engine.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/rule_info.h"
+#include "analyzer/report/sarif.h"
+#include "analyzer/report/summary.h"
+#include "analyzer/report/text.h"
+#include "rules/rule.h"
+
+namespace tmemlint::cli {
+namespace {
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "tmemlint: %s\n", line.c_str());
+}
+
+int failed(const std::string& what) {
+  say(what);
+  return kFailed;
+}
+
+std::vector<report::RuleInfo> all_rules() {
+  std::vector<report::RuleInfo> out;
+  for (const rules::Rule* rule : rules::registry()) {
+    out.push_back({rule->id, rule->level, rule->summary, rule->help, page_of(rule->id)});
+  }
+  return out;
+}
+
+std::vector<std::string_view> ids_of(const std::vector<report::RuleInfo>& rules) {
+  std::vector<std::string_view> ids;
+  for (const report::RuleInfo& rule : rules) ids.push_back(rule.id);
+  return ids;
+}
+
+int print(std::string_view text, const Command& command) {
+  const std::string problem = write_report(text, command.output);
+  return problem.empty() ? kClean : failed(problem);
+}
+
+int list_rules(const Command& command, const std::vector<report::RuleInfo>& rules) {
+  if (command.format == Format::kJson) return print(report::json(rules), command);
+  size_t width = 0;
+  for (const report::RuleInfo& rule : rules) width = std::max(width, rule.id.size());
+  std::string out;
+  for (const report::RuleInfo& rule : rules) {
+    std::string line(rule.id);
+    line.resize(width + 2, ' ');
+    line += report::to_string(rule.level);
+    line.resize(width + 2 + std::string_view("warning  ").size(), ' ');
+    (out += line += rule.summary) += '\n';
+  }
+  return print(out, command);
+}
+
+int explain(const Command& command, const std::vector<report::RuleInfo>& rules) {
+  for (const report::RuleInfo& rule : rules) {
+    if (rule.id != command.explain) continue;
+    std::string out(rule.page);
+    if (out.empty()) {
+      out = "# " + std::string(rule.id) + "\n\n" + std::string(rule.summary) +
+            "\n\nLevel: " + std::string(report::to_string(rule.level)) + ".\n\n" + std::string(rule.help) + "\n";
+    }
+    if (out.back() != '\n') out += '\n';
+    return print(out, command);
+  }
+  return failed(unknown_rule(command.explain, ids_of(rules)));
+}
+
+report::Results lint_all(const std::vector<std::string>& files, const Options& options, report::Results results) {
+  uint64_t read = 0;
+  for (const std::string& file : files) {
+    auto text = read_input(file, results.errors);
+    if (!text) continue;
+    ++read;
+    try {
+      lint(text, options, results);
+    } catch (const std::exception& error) {
+      // One input must not take the findings of the others with it.
+      results.errors.push_back({text->path(), text, {}, std::string("tmemlint itself failed here: ") + error.what()});
+    }
+  }
+  report::finish(results);
+  results.summary.files = read;
+  return results;
+}
+
+int exit_code(const report::Results& results, bool strict) {
+  if (!results.errors.empty()) return kFailed;
+  if (results.summary.error + results.summary.warning != 0) return kFound;
+  if (strict && !results.incomplete.empty()) return kIncomplete;
+  return kClean;
+}
+
+bool colored(const Command& command, int fd) {
+  if (command.color != ColorMode::kAuto) return command.color == ColorMode::kAlways;
+  return (fd != STDOUT_FILENO || command.output.empty()) && wants_color(fd);
+}
+
+std::string formatted(const report::Results& results, uint64_t hidden_notes, const Command& command,
+                      const std::vector<report::RuleInfo>& rules) {
+  report::SourceFiles sources;
+  switch (command.format) {
+    case Format::kJson:
+      return report::json(results);
+    case Format::kSarif:
+      return report::sarif(results, rules, sources);
+    case Format::kText:
+      break;
+  }
+  return report::text(results, hidden_notes, {.color = colored(command, STDOUT_FILENO)}, sources);
+}
+
+int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
+  const RuleFilter filter(command.rules, command.no_rules);
+  if (const std::string problem = filter.problem(ids_of(rules)); !problem.empty()) return failed(problem);
+
+  report::Results results;
+  const std::vector<std::string> files = expand_inputs(command.files, results.errors);
+  for (const std::string& file : files) {
+    if (!command.output.empty() && same_file(file, command.output)) {
+      return failed("--output would overwrite the input " + file);
+    }
+  }
+  Options options;
+  options.block = command.block;
+  options.cluster = command.cluster;
+  options.enabled = [&filter](std::string_view rule) { return filter.enabled(rule); };
+  results = lint_all(files, options, std::move(results));
+  const uint64_t hidden_notes = command.notes ? 0 : report::hide_notes(results);
+
+  const std::string errors = report::input_errors(results, {.color = colored(command, STDERR_FILENO)});
+  std::fputs(errors.c_str(), stderr);
+  const std::string problem = write_report(formatted(results, hidden_notes, command, rules), command.output);
+  if (!problem.empty()) return failed(problem);
+  if (command.format != Format::kText || !command.output.empty()) {
+    std::fprintf(stderr, "%s\n", report::summary_line(results, hidden_notes).c_str());
+  }
+  if (!results.incomplete.empty()) {
+    say("the analysis was incomplete at " + report::counted(results.incomplete.size(), "place") +
+        "; what depends on them was not checked");
+  }
+  return exit_code(results, command.strict);
+}
+
+int run(int argc, const char* const* argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  int status = kClean;
+  const std::optional<Command> command = parse_command_line(argc, argv, status);
+  if (!command) return status;
+  const std::vector<report::RuleInfo> rules = all_rules();
+  if (command->list_rules) return list_rules(*command, rules);
+  if (!command->explain.empty()) return explain(*command, rules);
+  return check(*command, rules);
+}
+
+}  // namespace
+}  // namespace tmemlint::cli
+
+int main(int argc, char** argv) {
+  try {
+    return tmemlint::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tmemlint: internal error: %s\n", error.what());
+    return tmemlint::cli::kFailed;
+  }
+}

@@ -1,0 +1,111 @@
+#include "analyzer/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+namespace tmemlint::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "tmemlint reads PTX and reports what breaks the Tensor Memory (tcgen05) protocol of NVIDIA Blackwell GPUs:\n"
+    "what would hang, trap, leak or compute garbage.";
+
+constexpr const char* kFooter = R"(Examples:
+  tmemlint kernel.ptx                         check one file
+  tmemlint --strict --block 192 build/ptx/    all .ptx below a folder; incomplete analysis fails
+  cuobjdump -ptx libk.so | tmemlint -         check what a library carries
+  tmemlint --format sarif --output out.sarif kernel.ptx
+  tmemlint --no-rule 'tmem-pair-*' kernel.ptx
+  tmemlint --explain tmem-alloc-size
+
+Exit codes:
+  0  no error and no warning        1  an error or a warning was found
+  2  usage, or an input that could not be read or parsed
+  3  with --strict: nothing found, but the analysis was incomplete somewhere)";
+
+// "X", "X,Y" or "X,Y,Z" within the limits of the hardware; empty when it is one, else what is wrong.
+std::string read_block(const std::string& text, ptx::Dimensions& block) {
+  std::vector<uint32_t> sizes;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    const bool digits = !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits) return "'" + text + "' is not X, X,Y or X,Y,Z";
+    sizes.push_back(static_cast<uint32_t>(std::stoul(part)));
+  }
+  if (sizes.empty() || sizes.size() > 3) return "'" + text + "' is not X, X,Y or X,Y,Z";
+  sizes.resize(3, 1);
+  block = {sizes[0], sizes[1], sizes[2]};
+  constexpr uint32_t kMostThreads = 1024;
+  constexpr uint32_t kLargestZ = 64;
+  if (block.count() == 0) return "a block size of 0 in '" + text + "'";
+  if (block.count() > kMostThreads) return "'" + text + "' is more than 1024 threads";
+  if (block.z > kLargestZ) return "the third size in '" + text + "' is more than 64";
+  return {};
+}
+
+}  // namespace
+
+std::optional<Command> parse_command_line(int argc, const char* const* argv, int& status) {
+  Command command;
+  CLI::App app(kAbout, "tmemlint");
+  app.footer(kFooter);
+  app.usage("Usage: tmemlint [options] FILE…");
+  app.set_version_flag("--version", "tmemlint " TMEMLINT_VERSION, "Print the version");
+
+  app.add_option("FILE", command.files, "PTX files, folders (all .ptx below them), or - for standard input")
+      ->option_text("");
+  const std::map<std::string, Format> formats{
+      {"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}};
+  app.add_option("--format", command.format, "How to print: text, json or sarif (default: text)")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("FORMAT");
+  app.add_option("--output", command.output, "Write to this file instead of standard output")->option_text("FILE");
+  app.add_flag("--notes", command.notes, "Print notes too (they never change the exit code)");
+  app.add_option("--rule", command.rules, "Run only the rules that match this id or glob (repeatable)")
+      ->option_text("ID")
+      ->allow_extra_args(false);
+  app.add_option("--no-rule", command.no_rules, "Do not run the rules that match this id or glob (repeatable)")
+      ->option_text("ID")
+      ->allow_extra_args(false);
+  app.add_flag("--list-rules", command.list_rules, "List all rules (text, or --format json)");
+  app.add_option("--explain", command.explain, "Print the page of a rule")->option_text("RULE");
+  app.add_option_function<std::string>(
+         "--block",
+         [&command](const std::string& text) {
+           const std::string problem = read_block(text, command.block);
+           if (!problem.empty()) throw CLI::ValidationError("--block", problem);
+         },
+         "Threads per block of kernels that state none (.reqntid)")
+      ->option_text("X[,Y,Z]");
+  app.add_option("--cluster", command.cluster, "CTAs per cluster of kernels that state none (.reqnctapercluster)")
+      ->check(CLI::Range(1, 16).description(""))
+      ->option_text("N");
+  app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
+  const std::map<std::string, ColorMode> colors{
+      {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
+  app.add_option("--color", command.color, "Colours: auto, always or never (default: auto; NO_COLOR is honoured)")
+      ->transform(CLI::CheckedTransformer(colors).description(""))
+      ->option_text("WHEN");
+
+  auto usage_error = [&status](const std::string& what) {
+    std::fprintf(stderr, "tmemlint: %s\ntmemlint: see tmemlint --help\n", what.c_str());
+    status = kFailed;
+    return std::nullopt;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    status = app.exit(success);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  if (command.list_rules || !command.explain.empty()) {
+    if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
+    return command;
+  }
+  if (command.files.empty()) return usage_error("no input: give PTX files, a folder, or - for standard input");
+  return command;
+}
+
+}  // namespace tmemlint::cli

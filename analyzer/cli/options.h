@@ -1,0 +1,42 @@
+// The command line as plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/ptx/module.h"
+
+namespace tmemlint::cli {
+
+// What a run answers to its caller; README.md documents them.
+enum ExitCode : int {
+  kClean = 0,
+  kFound = 1,       // an error or a warning was found
+  kFailed = 2,      // usage, or an input that could not be read or parsed, or an output that could not be written
+  kIncomplete = 3,  // nothing was found, but not everything could be analysed, and --strict was given
+};
+
+enum class Format : uint8_t { kText, kJson, kSarif };
+enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
+
+struct Command {
+  std::vector<std::string> files;
+  Format format = Format::kText;
+  std::string output;  // empty: standard output
+  ColorMode color = ColorMode::kAuto;
+  bool notes = false;
+  bool strict = false;
+  bool list_rules = false;
+  std::string explain;                       // a rule id; empty: not asked
+  std::vector<std::string> rules, no_rules;  // globs
+  ptx::Dimensions block;
+  uint32_t cluster = 0;
+};
+
+// Nothing when there is nothing more to do; `status` is then the exit code (help and version were printed, or what was
+// wrong was).
+std::optional<Command> parse_command_line(int argc, const char* const* argv, int& status);
+
+}  // namespace tmemlint::cli

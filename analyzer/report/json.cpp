@@ -1,0 +1,109 @@
+#include "analyzer/report/json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/sources.h"
+
+namespace tmemlint::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string written(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json position_json(const SourcePosition& position) {
+  return {{"file", position.file}, {"line", position.line}, {"column", std::max<uint32_t>(position.column, 1)}};
+}
+
+Json position_json(const std::string& file, const ptx::SourceText* text, ptx::Span span) {
+  const ptx::LineColumn at = text != nullptr ? text->position(span.begin) : ptx::LineColumn{};
+  return {{"file", file}, {"line", at.line}, {"column", at.column}};
+}
+
+void add_place(Json& json, const Place& place) {
+  json.update(position_json(place.text ? place.text->path() : "", place.text.get(), place.span));
+}
+
+// After the keys of its owner, since it is the longest.
+void add_source(Json& json, const Place& place) {
+  if (!has_source_line(place)) return;
+  Json source = position_json(place.source);
+  source["inlined_at"] = Json::array();
+  for (const SourcePosition& call : place.inlined_at) source["inlined_at"].push_back(position_json(call));
+  json["source"] = std::move(source);
+}
+
+Json related_json(const std::vector<Related>& related) {
+  Json out = Json::array();
+  for (const Related& item : related) {
+    Json json;
+    add_place(json, item.place);
+    json["message"] = item.message;
+    add_source(json, item.place);
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
+Json finding_json(const Finding& finding) {
+  Json json = {{"rule", finding.rule}, {"level", to_string(finding.level)}, {"message", finding.message}};
+  add_place(json, finding.place);
+  json["kernel"] = finding.kernel;
+  json["warps"] = finding.warps;
+  json["related"] = related_json(finding.related);
+  if (!finding.path.empty()) json["path"] = related_json(finding.path);
+  add_source(json, finding.place);
+  return json;
+}
+
+Json incomplete_json(const Incomplete& incomplete) {
+  Json json;
+  add_place(json, incomplete.place);
+  json["kernel"] = incomplete.kernel;
+  json["reason"] = incomplete.reason;
+  add_source(json, incomplete.place);
+  return json;
+}
+
+Json error_json(const InputError& error) {
+  Json json = position_json(error.file, error.text.get(), error.span);
+  json["message"] = error.message;
+  return json;
+}
+
+Json tool_json() {
+  return {{"name", "tmemlint"}, {"version", TMEMLINT_VERSION}};
+}
+
+}  // namespace
+
+std::string json(const Results& results) {
+  Json out;
+  out["tool"] = tool_json();
+  for (const char* list : {"findings", "incomplete", "errors", "assumptions"}) out[list] = Json::array();
+  for (const Finding& finding : results.findings) out["findings"].push_back(finding_json(finding));
+  for (const Incomplete& incomplete : results.incomplete) out["incomplete"].push_back(incomplete_json(incomplete));
+  for (const InputError& error : results.errors) out["errors"].push_back(error_json(error));
+  out["assumptions"] = results.assumptions;
+  const Summary& summary = results.summary;
+  out["summary"] = {{"files", summary.files},          {"kernels", summary.kernels}, {"tcgen05", summary.tcgen05},
+                    {"error", summary.error},          {"warning", summary.warning}, {"note", summary.note},
+                    {"incomplete", summary.incomplete}};
+  return written(out);
+}
+
+std::string json(const std::vector<RuleInfo>& rules) {
+  Json out;
+  out["tool"] = tool_json();
+  out["rules"] = Json::array();
+  for (const RuleInfo& rule : rules) {
+    out["rules"].push_back(
+        {{"id", rule.id}, {"level", to_string(rule.level)}, {"summary", rule.summary}, {"help", rule.help}});
+  }
+  return written(out);
+}
+
+}  // namespace tmemlint::report
