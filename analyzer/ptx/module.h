@@ -151,6 +151,7 @@ struct Function {
   };
   std::vector<Parameter> parameters;
   std::vector<Parameter> returns;
+  uint32_t alias_of = kNone;  // Module::functions: `.alias this, other;`
   Span name_span;
   std::string register_name(uint32_t index) const;
 };

@@ -1,0 +1,575 @@
+// Operands, constant expressions, and what the names in them mean.
+#include <array>
+#include <bit>
+
+#include "analyzer/ptx/parser.h"
+
+namespace tmemlint::ptx {
+
+namespace {
+
+constexpr int kMaxDepth = 500;  // of vectors and groups, and of parentheses in expressions
+
+constexpr std::array<std::string_view, 48> kSpecialRegisters = {
+    "%tid", "%ntid", "%laneid", "%warpid", "%nwarpid", "%ctaid", "%nctaid", "%smid", "%nsmid", "%gridid",
+    "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid", "%cluster_ctarank", "%cluster_nctarank",
+    "%is_explicit_cluster", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%clock",
+    "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%total_smem_size",
+    "%aggr_smem_size", "%dynamic_smem_size", "%reserved_smem_offset_begin", "%reserved_smem_offset_end",
+    "%reserved_smem_offset_cap", "%reserved_smem_offset_0", "%reserved_smem_offset_1", "%current_graph_exec", "%pm0",
+    "%pm1", "%pm2", "%pm3", "%pm4", "%pm5", "%pm6", "%pm7", "%smid_cga", "%virtual_smid", "WARP_SZ"};
+
+bool is_special(std::string_view name) {
+  for (std::string_view special : kSpecialRegisters) {
+    if (special == name) return true;
+  }
+  return name.starts_with("%envreg") || (name.starts_with("%pm") && name.ends_with("_64"));
+}
+
+uint8_t component_of(std::string_view suffix) {
+  if (suffix.size() != 2) return Operand::kWhole;
+  switch (suffix[1]) {
+    case 'x': case 'r': return 0;
+    case 'y': case 'g': return 1;
+    case 'z': case 'b': return 2;
+    case 'w': case 'a': return 3;
+    default: return Operand::kWhole;
+  }
+}
+
+}  // namespace
+
+bool Parser::too_deep(int depth) {
+  if (depth < kMaxDepth) return false;
+  error(token().span(), "nested too deep");
+  return true;
+}
+
+// ---- lists ----
+
+bool Parser::parse_list(int depth) {
+  for (;;) {
+    if (!parse_operand(depth)) return false;
+    Operand& last = scratch_.back();
+    bool is_joinable = last.kind == Operand::Kind::kRegister || last.kind == Operand::Kind::kSink;
+    if (is_joinable && token().is('|')) {
+      last.joined_with_next = true;
+    } else if (!token().is(',')) {
+      return true;
+    }
+    next();
+  }
+}
+
+bool Parser::parse_operand(int depth) {
+  if (is_word()) return parse_name_operand();
+  switch (token().punctuation) {
+    case '{':
+      return parse_vector(depth);
+    case '[':
+      return parse_bracket(depth);
+    case '(':
+      if (opcode_kind_ == OpcodeKind::kCall) return parse_group(depth);
+      return parse_constant();
+    case '!':
+    case '-':
+      return parse_negated();
+    default:
+      return parse_constant();
+  }
+}
+
+bool Parser::parse_vector(int depth) {
+  if (too_deep(depth)) return false;
+  Operand vector;
+  vector.kind = Operand::Kind::kVector;
+  vector.span.begin = token().begin;
+  size_t mark = scratch_.size();
+  ++open_braces_;
+  next();
+  if (!parse_list(depth + 1)) return false;
+  if (!token().is('}')) return expected("'}'");
+  --open_braces_;
+  vector.span.end = token().end;
+  next();
+  vector.value = static_cast<int64_t>(scratch_.size() - mark);
+  vector.ref = emit_operands(mark);
+  scratch_.push_back(vector);
+  return true;
+}
+
+bool Parser::parse_group(int depth) {
+  if (too_deep(depth)) return false;
+  Operand group;
+  group.kind = Operand::Kind::kGroup;
+  group.span.begin = token().begin;
+  size_t mark = scratch_.size();
+  next();
+  if (!token().is(')') && !parse_list(depth + 1)) return false;
+  if (!token().is(')')) return expected("')'");
+  group.span.end = token().end;
+  next();
+  group.value = static_cast<int64_t>(scratch_.size() - mark);
+  group.ref = emit_operands(mark);
+  scratch_.push_back(group);
+  return true;
+}
+
+// [base + offset], or the list of a tensor, texture or surface operand.
+bool Parser::parse_bracket(int depth) {
+  if (too_deep(depth)) return false;
+  Offset begin = token().begin;
+  size_t mark = scratch_.size();
+  next();
+  while (parse_address_element(depth + 1)) {
+    if (token().is(',')) {
+      next();
+      continue;
+    }
+    if (!token().is(']')) return expected("']'");
+    Span span = {begin, token().end};
+    next();
+    close_bracket(mark, span);
+    return true;
+  }
+  return false;
+}
+
+void Parser::close_bracket(size_t mark, Span span) {
+  size_t count = scratch_.size() - mark;
+  if (count == 1 && scratch_.back().kind == Operand::Kind::kAddress) {
+    scratch_.back().span = span;
+    return;
+  }
+  for (size_t i = mark; i < scratch_.size(); ++i) {
+    Operand& element = scratch_[i];
+    if (element.kind != Operand::Kind::kAddress) continue;
+    // Only a register with an offset needs to stay an address.
+    if (element.value == 0 || element.base != Operand::Kind::kRegister) element.kind = element.base;
+    element.base = Operand::Kind::kRegister;
+  }
+  Operand group;
+  group.kind = Operand::Kind::kGroup;
+  group.bracketed = true;
+  group.span = span;
+  group.value = static_cast<int64_t>(count);
+  group.ref = emit_operands(mark);
+  scratch_.push_back(group);
+}
+
+bool Parser::parse_address_element(int depth) {
+  if (token().is('{')) return parse_vector(depth);
+  Operand address;
+  if (!is_word()) {
+    if (!parse_constant()) return false;
+    address = scratch_.back();
+    scratch_.pop_back();
+    if (address.kind == Operand::Kind::kFloat) {
+      error(address.span, "a floating-point number is no address");
+      return false;
+    }
+  } else {
+    if (!parse_plain_name(address)) return false;
+    // ptxas knows `[%r + -8]` only; the intent of `[%r - 8]` is as clear.
+    if (token().is('+') || token().is('-')) {
+      if (token().is('+')) next();
+      Constant offset;
+      if (!parse_expression(offset, depth)) return false;
+      address.value = static_cast<int64_t>(static_cast<uint64_t>(address.value) + offset.bits);
+      address.span.end = previous_end_;
+    }
+  }
+  address.base = address.kind;
+  address.kind = Operand::Kind::kAddress;
+  scratch_.push_back(address);
+  return true;
+}
+
+// ---- names ----
+
+bool Parser::parse_name_operand() {
+  Operand operand;
+  if (text() == "WARP_SZ" && !is_constant_end(lexer_.peek())) return parse_constant();
+  if (!parse_plain_name(operand)) return false;
+  if (operand.kind == Operand::Kind::kVariable) {
+    if (token().is('[')) return parse_indexed(operand);
+    if (token().is('+')) {
+      next();
+      Constant offset;
+      if (!parse_expression(offset, 0)) return false;
+      operand.value = static_cast<int64_t>(offset.bits);
+      operand.span.end = previous_end_;
+    }
+  }
+  scratch_.push_back(operand);
+  return true;
+}
+
+// A name with its component (`%r.x`, `%tid.x`); the current token becomes what follows it.
+bool Parser::parse_plain_name(Operand& operand) {
+  if (token().end - token().begin == 1 && text()[0] == '_') {
+    operand.kind = Operand::Kind::kSink;
+    operand.span = token().span();
+    next();
+    return true;
+  }
+  operand = resolve_name(key(token()), token().span());
+  if (operand.kind == Operand::Kind::kUnresolved && is_special(text())) {
+    parse_special_register(operand);
+    return true;
+  }
+  next();
+  if (!is_directive()) return true;
+  // Video instructions select bytes and half words (`%r1.b0`, `%r2.h10`); those stay whole registers here.
+  if (operand.kind != Operand::Kind::kRegister) return expected("',' or ';'");
+  operand.component = component_of(text());
+  operand.span.end = token().end;
+  next();
+  return true;
+}
+
+void Parser::parse_special_register(Operand& operand) {
+  std::string_view name = text();
+  operand = Operand();
+  operand.kind = Operand::Kind::kSpecial;
+  operand.span = token().span();
+  next();
+  if (is_directive() && component_of(text()) != Operand::kWhole) {
+    operand.span.end = token().end;
+    std::string_view spelled = lexer_.text().substr(operand.span.begin, operand.span.end - operand.span.begin);
+    bool has_space = spelled.size() != name.size() + text().size();
+    if (has_space) spelled = module_.spellings.emplace_back(std::string(name) + std::string(text()));
+    name = spelled;
+    next();
+  }
+  // Few distinct ones exist, so a linear search will do.
+  auto& known = module_.special_registers;
+  uint32_t index = 0;
+  while (index < known.size() && known[index] != name) ++index;
+  if (index == known.size()) known.push_back(name);
+  operand.ref = index;
+}
+
+// `a[4]` is the address of a plus 4 bytes: in brackets it is an address operand, moved it is the variable's address.
+// With a register it is kept as a group of both.
+bool Parser::parse_indexed(Operand& operand) {
+  next();
+  size_t mark = scratch_.size();
+  if (is_word() && text() != "WARP_SZ") {
+    Operand index;
+    if (!parse_plain_name(index)) return false;
+    scratch_.push_back(operand);
+    scratch_.push_back(index);
+    if (!token().is(']')) return expected("']'");
+    Span span = {operand.span.begin, token().end};
+    next();
+    close_bracket(mark, span);
+    return true;
+  }
+  Constant offset;
+  if (!parse_expression(offset, 0)) return false;
+  if (!token().is(']')) return expected("']'");
+  operand.span.end = token().end;
+  next();
+  operand.value = static_cast<int64_t>(offset.bits);
+  if (opcode_kind_ != OpcodeKind::kMove) {
+    operand.kind = Operand::Kind::kAddress;
+    operand.base = Operand::Kind::kVariable;
+  }
+  scratch_.push_back(operand);
+  return true;
+}
+
+Operand Parser::resolve_name(const NameKey& name, Span span) {
+  Operand operand;
+  operand.span = span;
+  Symbol symbol = locals_.find(name);
+  if (symbol.kind == Symbol::Kind::kNone) symbol = globals_.find(name);
+  // A branch goes to a label, whatever else has that name further out; `brx.idx` takes a register as well.
+  bool is_hidden = opcode_kind_ == OpcodeKind::kBranch &&
+                   (symbol.kind == Symbol::Kind::kVariable || symbol.kind == Symbol::Kind::kFunction);
+  if (is_hidden) symbol = Symbol();
+  operand.ref = symbol.index;
+  switch (symbol.kind) {
+    case Symbol::Kind::kRegister:
+      operand.kind = Operand::Kind::kRegister;
+      break;
+    case Symbol::Kind::kVariable:
+      operand.kind = Operand::Kind::kVariable;
+      break;
+    case Symbol::Kind::kLabel:
+      operand.kind = Operand::Kind::kLabel;
+      break;
+    case Symbol::Kind::kFunction:
+      operand.kind = Operand::Kind::kFunction;
+      break;
+    case Symbol::Kind::kNone:
+      operand.kind = Operand::Kind::kUnresolved;
+      operand.ref = kNone;
+      break;
+  }
+  return operand;
+}
+
+uint32_t Parser::emit_operands(size_t mark) {
+  auto first = static_cast<uint32_t>(module_.operands.size());
+  for (size_t i = mark; i < scratch_.size(); ++i) {
+    const Operand& operand = scratch_[i];
+    Operand::Kind kind = operand.kind == Operand::Kind::kAddress ? operand.base : operand.kind;
+    if (kind == Operand::Kind::kUnresolved || kind == Operand::Kind::kLabel) {
+      bool is_label = kind == Operand::Kind::kLabel;
+      if (is_label && locals_.depth() == 1) continue;
+      NameKey name = is_label ? NameKey(function().labels[operand.ref].name) : name_at(operand.span);
+      add_reference(operand, name, kNone, first + static_cast<uint32_t>(i - mark));
+    }
+  }
+  module_.operands.insert(module_.operands.end(), scratch_.begin() + static_cast<ptrdiff_t>(mark), scratch_.end());
+  scratch_.resize(mark);
+  return first;
+}
+
+// Remembers an operand that a label further on may answer: one that means nothing yet, or a label of an enclosing block
+// that this block may redefine.
+void Parser::add_reference(const Operand& operand, const NameKey& name, uint32_t label, uint32_t index) {
+  bool is_label = operand.kind == Operand::Kind::kLabel || operand.base == Operand::Kind::kLabel;
+  if (is_label && locals_.find(name).scope == locals_.depth()) return;
+  uint32_t id = locals_.intern(name);
+  locals_.refer(id, static_cast<uint32_t>(references_.size()));
+  references_.push_back({id, label, index, opcode_kind_ == OpcodeKind::kBranch});
+}
+
+// The name that an unresolved operand consists of or, in brackets, begins with.
+NameKey Parser::name_at(Span span) const {
+  Lexer lexer = lexer_;
+  lexer.move_to(span.begin);
+  while (lexer.token().kind == Token::Kind::kPunctuation) lexer.next();
+  return NameKey(lexer.text(), lexer.token());
+}
+
+// ---- constants ----
+
+bool Parser::is_constant_end(char c) { return c == ',' || c == ';' || c == '}' || c == ']' || c == ')'; }
+
+// !p, -r, or a constant expression that begins so.
+bool Parser::parse_negated() {
+  Offset begin = token().begin;
+  Lexer before = lexer_;
+  next();
+  bool is_name = is_word() && text() != "WARP_SZ";
+  if (!is_name) {
+    lexer_ = before;
+    return parse_constant();
+  }
+  if (!parse_name_operand()) return false;
+  scratch_.back().negated = true;
+  scratch_.back().span.begin = begin;
+  return true;
+}
+
+bool Parser::parse_constant() {
+  Operand operand;
+  operand.span.begin = token().begin;
+  bool is_plain = (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) &&
+                  is_constant_end(lexer_.peek());
+  Constant constant;
+  if (is_plain) {
+    constant = {token().value, token().is_unsigned, token().kind == Token::Kind::kFloat};
+    next();
+  } else if (!parse_expression(constant, 0)) {
+    return false;
+  }
+  operand.kind = constant.is_float ? Operand::Kind::kFloat : Operand::Kind::kInteger;
+  operand.value = static_cast<int64_t>(constant.bits);
+  operand.span.end = previous_end_;
+  scratch_.push_back(operand);
+  return true;
+}
+
+namespace {
+
+enum BinaryOperator : int {
+  kNoOperator, kOrElse, kAndAlso, kOr, kXor, kAnd, kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
+  kShiftLeft, kShiftRight, kAdd, kSubtract, kMultiply, kDivide, kRemainder
+};
+
+struct Spelling {
+  char first, second;  // second: '\0' when one character
+  BinaryOperator op;
+  int precedence;
+};
+
+// Longer spellings first.
+constexpr std::array kOperators = {
+    Spelling{'|', '|', kOrElse, 1},     Spelling{'&', '&', kAndAlso, 2},      Spelling{'=', '=', kEqual, 6},
+    Spelling{'!', '=', kNotEqual, 6},   Spelling{'<', '<', kShiftLeft, 8},    Spelling{'>', '>', kShiftRight, 8},
+    Spelling{'<', '=', kLessEqual, 7},  Spelling{'>', '=', kGreaterEqual, 7}, Spelling{'|', '\0', kOr, 3},
+    Spelling{'^', '\0', kXor, 4},       Spelling{'&', '\0', kAnd, 5},         Spelling{'<', '\0', kLess, 7},
+    Spelling{'>', '\0', kGreater, 7},   Spelling{'+', '\0', kAdd, 9},         Spelling{'-', '\0', kSubtract, 9},
+    Spelling{'*', '\0', kMultiply, 10}, Spelling{'/', '\0', kDivide, 10},     Spelling{'%', '\0', kRemainder, 10}};
+
+double as_double(uint64_t bits) { return std::bit_cast<double>(bits); }
+
+uint64_t combine_floats(int op, double a, double b) {
+  switch (op) {
+    case kAdd: return std::bit_cast<uint64_t>(a + b);
+    case kSubtract: return std::bit_cast<uint64_t>(a - b);
+    case kMultiply: return std::bit_cast<uint64_t>(a * b);
+    default: return std::bit_cast<uint64_t>(a / b);
+  }
+}
+
+uint64_t divide(uint64_t a, uint64_t b, bool is_unsigned, bool wants_remainder) {
+  if (is_unsigned) return wants_remainder ? a % b : a / b;
+  // The one quotient that does not fit wraps around.
+  if (b == ~uint64_t{0}) return wants_remainder ? 0 : 0 - a;
+  auto x = static_cast<int64_t>(a);
+  auto y = static_cast<int64_t>(b);
+  return static_cast<uint64_t>(wants_remainder ? x % y : x / y);
+}
+
+bool is_less(uint64_t a, uint64_t b, bool is_unsigned) {
+  return is_unsigned ? a < b : static_cast<int64_t>(a) < static_cast<int64_t>(b);
+}
+
+uint64_t shift(uint64_t a, uint64_t b, bool left, bool is_unsigned) {
+  if (b > 63) return left || is_unsigned || static_cast<int64_t>(a) >= 0 ? 0 : ~uint64_t{0};
+  if (left) return a << b;
+  return is_unsigned ? a >> b : static_cast<uint64_t>(static_cast<int64_t>(a) >> b);
+}
+
+// Everything but division.
+uint64_t combine_integers(int op, uint64_t a, uint64_t b, bool is_unsigned, bool left_is_unsigned) {
+  switch (op) {
+    case kOrElse: return a != 0 || b != 0;
+    case kAndAlso: return a != 0 && b != 0;
+    case kOr: return a | b;
+    case kXor: return a ^ b;
+    case kAnd: return a & b;
+    case kEqual: return a == b;
+    case kNotEqual: return a != b;
+    case kLess: return is_less(a, b, is_unsigned);
+    case kLessEqual: return !is_less(b, a, is_unsigned);
+    case kGreater: return is_less(b, a, is_unsigned);
+    case kGreaterEqual: return !is_less(a, b, is_unsigned);
+    case kShiftLeft: return shift(a, b, true, left_is_unsigned);
+    case kShiftRight: return shift(a, b, false, left_is_unsigned);
+    case kAdd: return a + b;
+    case kSubtract: return a - b;
+    default: return a * b;
+  }
+}
+
+}  // namespace
+
+// The binary operator that the current token begins: kNoOperator when there is none.
+int Parser::binary_operator(int& precedence, int& length) const {
+  char first = token().punctuation;
+  if (first == '\0') return kNoOperator;
+  for (const Spelling& spelling : kOperators) {
+    if (spelling.first != first) continue;
+    if (spelling.second != '\0' && spelling.second != lexer_.following()) continue;
+    precedence = spelling.precedence;
+    length = spelling.second == '\0' ? 1 : 2;
+    return spelling.op;
+  }
+  return kNoOperator;
+}
+
+bool Parser::parse_expression(Constant& result, int depth) {
+  if (too_deep(depth)) return false;
+  if (!parse_unary(result, depth) || !parse_binary(result, 1, depth)) return false;
+  if (!token().is('?')) return true;
+  next();
+  Constant if_true, if_false;
+  if (!parse_expression(if_true, depth + 1)) return false;
+  if (!expect(':', "':'") || !parse_expression(if_false, depth + 1)) return false;
+  result = result.bits != 0 ? if_true : if_false;
+  return true;
+}
+
+bool Parser::parse_binary(Constant& left, int minimum, int depth) {
+  for (;;) {
+    int precedence = 0, length = 0;
+    int op = binary_operator(precedence, length);
+    if (op == kNoOperator || precedence < minimum) return true;
+    Span span = token().span();
+    next();
+    if (length == 2) next();
+    Constant right;
+    if (!parse_unary(right, depth) || !parse_binary(right, precedence + 1, depth)) return false;
+    if (!combine(left, op, right, span)) return false;
+  }
+}
+
+bool Parser::combine(Constant& left, int op, const Constant& right, Span span) {
+  if (left.is_float && right.is_float && op >= kAdd && op <= kDivide) {
+    left.bits = combine_floats(op, as_double(left.bits), as_double(right.bits));
+    return true;
+  }
+  bool is_unsigned = left.is_unsigned || right.is_unsigned;
+  if (op == kDivide || op == kRemainder) {
+    if (right.bits == 0) {
+      error(span, "division by zero in a constant expression");
+      return false;
+    }
+    left.bits = divide(left.bits, right.bits, is_unsigned, op == kRemainder);
+    left.is_unsigned = is_unsigned;
+    return true;
+  }
+  bool is_shift = op == kShiftLeft || op == kShiftRight;
+  left.bits = combine_integers(op, left.bits, right.bits, is_unsigned, left.is_unsigned);
+  if (op < kShiftLeft && op != kOr && op != kXor && op != kAnd) {
+    left.is_unsigned = false;  // truth values
+  } else if (!is_shift) {
+    left.is_unsigned = is_unsigned;
+  }
+  left.is_float = false;
+  return true;
+}
+
+bool Parser::parse_unary(Constant& result, int depth) {
+  char op = token().punctuation;
+  if (op != '-' && op != '+' && op != '~' && op != '!') return parse_primary(result, depth);
+  if (too_deep(depth)) return false;
+  next();
+  if (!parse_unary(result, depth + 1)) return false;
+  if (op == '-' && result.is_float) {
+    result.bits = std::bit_cast<uint64_t>(-as_double(result.bits));
+  } else if (op == '-') {
+    result.bits = 0 - result.bits;
+  } else if (op == '~') {
+    result.bits = ~result.bits;
+  } else if (op == '!') {
+    result = {result.bits == 0, false, false};
+  }
+  return true;
+}
+
+bool Parser::parse_primary(Constant& result, int depth) {
+  constexpr uint64_t kWarpSize = 32;
+  if (token().is('(')) return parse_cast_or_parentheses(result, depth);
+  if (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) {
+    result = {token().value, token().is_unsigned, token().kind == Token::Kind::kFloat};
+    // A decimal literal beyond the signed range is unsigned.
+    if (token().kind == Token::Kind::kInteger && token().value >> 63 != 0) result.is_unsigned = true;
+  } else if (is_word() && text() == "WARP_SZ") {
+    result = {kWarpSize, false, false};
+  } else {
+    return expected("an operand");
+  }
+  next();
+  return true;
+}
+
+bool Parser::parse_cast_or_parentheses(Constant& result, int depth) {
+  if (too_deep(depth)) return false;
+  next();
+  if (!is_directive()) return parse_expression(result, depth + 1) && expect(')', "')'");
+  bool is_unsigned = text().starts_with(".u") || text().starts_with(".b");
+  next();
+  if (!expect(')', "')'") || !parse_unary(result, depth + 1)) return false;
+  result.is_unsigned = is_unsigned;
+  return true;
+}
+
+}  // namespace tmemlint::ptx
