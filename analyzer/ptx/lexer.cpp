@@ -154,7 +154,7 @@ void Lexer::word() {
 }
 
 void Lexer::extend_opcode() {
-  const char* p = cursor_;
+  const char* p = text_.data() + token_.end;  // the cursor may have gone on to look for a colon
   uint64_t hash = token_.hash;
   for (;;) {
     while (is(*p, kLetter | kDigit | kDot)) hash = hash_step(hash, *p++);
@@ -170,6 +170,7 @@ void Lexer::extend_opcode() {
 bool Lexer::continue_opcode(std::string& spelling) {
   if (peek() != '.') return false;
   const char* begin = cursor_;
+  token_.end = at(begin);
   extend_opcode();
   spelling.append(begin, cursor_);
   return true;
