@@ -1,8 +1,8 @@
 // The instruction table: every fact about a tcgen05 instruction that follows from its spelling, in one place.
 //
 // `decode` turns an opcode spelling into a Form; the engine evaluates Forms, the rules explain them, `check_form` and
-// `check_target` judge them. To add an instruction or a qualifier, edit the table in tcgen05_table.cpp and nothing else; a test walks the table.
-// Facts are from PTX ISA 9.1 section 9.7.16 (tcgen05), additions of PTX 9.4 where marked.
+// `check_target` judge them. To add an instruction or a qualifier, edit the table in tcgen05_table.cpp and nothing
+// else; a test walks the table. Facts are from PTX ISA 9.1 section 9.7.16 (tcgen05), additions of PTX 9.4 where marked.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,23 @@
 namespace tmemlint::ptx {
 
 enum class Tcgen05 : uint8_t {
-  kNone,  // not a tcgen05 instruction
+  kNone,     // not a tcgen05 instruction
   kUnknown,  // begins with tcgen05. but is none that the ISA defines
-  kAlloc, kDealloc, kRelinquish,  // relinquish_alloc_permit
-  kLd, kLdRed, kSt, kWaitLd, kWaitSt,
-  kCp, kShift, kMma, kMmaWs, kCommit,
-  kFenceBefore, kFenceAfter,  // fence::before_thread_sync, fence::after_thread_sync
+  kAlloc,
+  kDealloc,
+  kRelinquish,  // relinquish_alloc_permit
+  kLd,
+  kLdRed,
+  kSt,
+  kWaitLd,
+  kWaitSt,
+  kCp,
+  kShift,
+  kMma,
+  kMmaWs,
+  kCommit,
+  kFenceBefore,
+  kFenceAfter,  // fence::before_thread_sync, fence::after_thread_sync
 };
 
 // Who executes it (ISA 9.7.16.3, table of issue granularity).
@@ -41,21 +52,21 @@ struct Form {
 
   // ld, ld.red, st
   LdStShape shape = LdStShape::kNone;
-  uint16_t num = 0;         // the N of .xN
-  bool pack = false;        // .pack::16b or .unpack::16b
-  uint16_t registers = 0;   // 32-bit registers of the vector (ISA tables 49 and 50); 0 when not a legal combination
-  uint8_t lanes = 0;        // lanes touched from the address's lane on: 32 or 16
-  uint16_t columns = 0;     // 32-bit columns touched from the address's column on (for .16x32bx2: per half)
+  uint16_t num = 0;        // the N of .xN
+  bool pack = false;       // .pack::16b or .unpack::16b
+  uint16_t registers = 0;  // 32-bit registers of the vector (ISA tables 49 and 50); 0 when not a legal combination
+  uint8_t lanes = 0;       // lanes touched from the address's lane on: 32 or 16
+  uint16_t columns = 0;    // 32-bit columns touched from the address's column on (for .16x32bx2: per half)
 
   // cp, mma, commit, alloc
   CpShape cp_shape = CpShape::kNone;
   MmaKind kind = MmaKind::kNone;
-  bool sparse = false;         // .sp
+  bool sparse = false;  // .sp
   bool weight_stationary = false;
   bool block_scale = false;
-  bool multicast = false;      // commit: .multicast::cluster; cp: any .warpx
-  bool exclusive = false;      // alloc, dealloc (PTX 9.4)
-  bool compress = false;       // ld.spcompress (PTX 9.4): `registers` counts the values, not the metadata before them
+  bool multicast = false;  // commit: .multicast::cluster; cp: any .warpx
+  bool exclusive = false;  // alloc, dealloc (PTX 9.4)
+  bool compress = false;   // ld.spcompress (PTX 9.4): `registers` counts the values, not the metadata before them
 
   bool operator==(const Form&) const = default;
 };
@@ -66,15 +77,15 @@ Form decode(const Opcode& opcode);
 
 // Where the operands of a form stand: indices into the instruction's top-level operands, kNone when it has none.
 struct OperandRoles {
-  uint32_t address = kNone;     // ld, st, cp, shift: [taddr]; mma: [d]; dealloc: taddr; alloc: [dst]; commit: [mbar]
-  uint32_t columns = kNone;     // alloc, dealloc: nCols
-  uint32_t vector = kNone;      // ld: destination; st: source
-  uint32_t reduction = kNone;   // ld.red: redval
-  uint32_t half_offset = kNone; // .16x32bx2: immHalfSplitoff
+  uint32_t address = kNone;      // ld, st, cp, shift: [taddr]; mma: [d]; dealloc: taddr; alloc: [dst]; commit: [mbar]
+  uint32_t columns = kNone;      // alloc, dealloc: nCols
+  uint32_t vector = kNone;       // ld: destination; st: source
+  uint32_t reduction = kNone;    // ld.red: redval
+  uint32_t half_offset = kNone;  // .16x32bx2: immHalfSplitoff
   uint32_t a = kNone, b = kNone, idesc = kNone, metadata = kNone, scale_a = kNone, scale_b = kNone;
   uint32_t enable_input_d = kNone, disable_lanes = kNone, scale_d = kNone;
-  uint32_t descriptor = kNone;  // cp: s-desc
-  uint32_t mask = kNone;        // commit: ctaMask
+  uint32_t descriptor = kNone;           // cp: s-desc
+  uint32_t mask = kNone;                 // commit: ctaMask
   uint32_t zero_column_mask = kNone;     // mma.ws: zero-column-mask-desc
   uint32_t compressed_metadata = kNone;  // ld.spcompress: mdata
 };
@@ -98,9 +109,13 @@ std::vector<FormProblem> check_form(const Module& module, const Function& functi
 // with the pair of .target and .version itself is at the span of one of them, and the same for every instruction.
 std::vector<FormProblem> check_target(const Module& module, const Function& function, const Instruction& instruction);
 
+// Where the modifier of that index stands in the source, with its dot; the whole opcode when that cannot be told.
+Span modifier_span(const Module& module, const Instruction& instruction, size_t index);
+
 // Allocation capacity of one CTA in columns for a target: 512; 576 with `.exclusive` on sm_107.
 uint32_t column_capacity(std::string_view target, bool exclusive);
-// Whether alloc/dealloc may ask for that many columns: 32, 64, 128, 256, 512; with `.exclusive` any multiple of 32 up to the capacity.
+// Whether alloc/dealloc may ask for that many columns: 32, 64, 128, 256, 512; with `.exclusive` any multiple of 32 up
+// to the capacity.
 bool legal_columns(std::string_view target, bool exclusive, int64_t columns);
 
 }  // namespace tmemlint::ptx

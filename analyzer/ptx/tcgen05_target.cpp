@@ -1,0 +1,127 @@
+// check_target: whether a module's .target and .version have an instruction.
+#include <algorithm>
+
+#include "analyzer/ptx/tcgen05.h"
+#include "analyzer/ptx/tcgen05_table.h"
+
+namespace tmemlint::ptx {
+namespace {
+
+using sv = std::string_view;
+
+std::string version_text(unsigned version) {
+  return std::to_string(version / 100) + "." + std::to_string(version % 100);
+}
+
+std::string quoted(sv text) {
+  return "`" + std::string(text) + "`";
+}
+
+// "sm_100a, sm_100f and sm_103a", without the old names of sm_110.
+std::string target_list(uint16_t set) {
+  std::vector<sv> names;
+  for (const TargetRow& row : targets()) {
+    if ((set & row.target) && row.target != k101a && row.target != k101f) names.push_back(row.name);
+  }
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out += i + 1 == names.size() ? " and " : ", ";
+    out += quoted(names[i]);
+  }
+  return out;
+}
+
+// Of "sm_103a": 103; 0 when it is no name of a target.
+unsigned number_of(sv target) {
+  if (!target.starts_with("sm_")) return 0;
+  unsigned number = 0;
+  for (char c : target.substr(3)) {
+    if (c < '0' || c > '9') break;
+    number = number * 10 + static_cast<unsigned>(c - '0');
+    if (number > 10000) return 0;
+  }
+  return number;
+}
+
+// Targets that are known to have no tcgen05: all before Blackwell, its plain targets, and the consumer Blackwells. What
+// is not known here may be a later one that has.
+bool lacks_tcgen05(sv target) {
+  const unsigned number = number_of(target);
+  if (number == 0) return false;
+  if (number < 100 || number == 120 || number == 121) return true;
+  const bool plain = target.back() >= '0' && target.back() <= '9';
+  return plain && (number == 100 || number == 101 || number == 103 || number == 107 || number == 110);
+}
+
+}  // namespace
+
+std::vector<FormProblem> check_target(const Module& module, const Function&, const Instruction& instruction) {
+  std::vector<FormProblem> out;
+  const Opcode& opcode = module.opcode(instruction);
+  const Name name = name_of(opcode);
+  const InstructionForm* form = form_of(name.op);
+  if (!form) return out;
+
+  const unsigned version = module.version_major * 100 + module.version_minor;
+  const auto target = std::ranges::find(targets(), module.target, &TargetRow::name);
+  const bool known = target != targets().end();
+  if (!known && lacks_tcgen05(module.target)) {
+    const std::string specific(module.target);
+    const bool plain = number_of(module.target) >= 100 && number_of(module.target) < 120;
+    out.push_back({instruction.opcode_span,
+                   quoted(form->name) + " does not exist on " + quoted(module.target) +
+                       (plain ? ", which has only what every later target has too; " + quoted(specific + "a") +
+                                    " and " + quoted(specific + "f") + " have it"
+                              : std::string("; it exists on ") + target_list(0xffff)),
+                   plain ? specific + "a" : std::string()});
+    return out;
+  }
+  if (version == 0) return out;  // no .version: an error of the module
+  if (known && version < target->version) {
+    out.push_back({module.target_span,
+                   quoted(module.target) + " exists from PTX ISA " + version_text(target->version) +
+                       " on; this is `.version " + version_text(version) + "`",
+                   {}});
+  }
+
+  std::vector<uint16_t> versions;  // what has been said about the version, to say it once
+  for (const Feature& feature : features()) {
+    if (feature.op != Tcgen05::kNone && feature.op != name.op) continue;
+    if (!holds(feature.when, opcode)) continue;
+    Span span = instruction.opcode_span;
+    std::string what = feature.what.empty() ? quoted(form->name) : quoted(feature.what);
+    if (!feature.words.empty()) {
+      size_t index = name.modifiers;
+      while (index < opcode.modifiers.size() &&
+             std::ranges::find(feature.words, opcode.modifiers[index]) == feature.words.end()) {
+        ++index;
+      }
+      if (index == opcode.modifiers.size()) continue;
+      span = modifier_span(module, instruction, index);
+      if (feature.when.test == When::Test::kAlways) what = "`." + std::string(opcode.modifiers[index]) + "`";
+    } else if (feature.by_role) {
+      const SlotMatch match = match_operands(module, instruction, opcode, *form);
+      uint32_t operand = kNone;
+      for (size_t i = 0; i < form->operands.size(); ++i) {
+        if (form->operands[i].role == feature.role) operand = match.slot_operand[i];
+      }
+      if (operand == kNone) continue;
+      span = module.operands_of(instruction)[operand].span;
+    }
+    if (known && !(feature.targets & target->target)) {
+      out.push_back({span,
+                     what + " does not exist on " + quoted(module.target) + "; it exists on " +
+                         target_list(feature.targets) + " from PTX ISA " + version_text(feature.version) + " on",
+                     {}});
+    } else if (version < feature.version && std::ranges::find(versions, feature.version) == versions.end()) {
+      versions.push_back(feature.version);
+      out.push_back({span,
+                     what + " exists from PTX ISA " + version_text(feature.version) + " on; this is `.version " +
+                         version_text(version) + "`",
+                     {}});
+    }
+  }
+  return out;
+}
+
+}  // namespace tmemlint::ptx
