@@ -1,0 +1,355 @@
+// The command as its users run it: the real binary, in a folder of its own. Of the rules only tmem-alloc-size is relied
+// upon, with an immediate size that no version of the ISA allows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/sarif_check.h"
+
+namespace tmemlint {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// A kernel that allocates `columns` columns in warp 0, shares the address, and frees them again.
+std::string kernel(const std::string& columns) {
+  return R"(.version 9.0
+.target sm_100a
+.address_size 64
+
+.visible .entry k()
+    .reqntid 128,1,1
+{
+    .shared .align 16 .b8 slot[16];
+    .reg .pred %p<4>;
+    .reg .b32 %r<8>;
+
+    mov.u32 %r0, %tid.x;
+    shr.u32 %r1, %r0, 5;
+    mov.u32 %r2, slot;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra done;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], )" +
+         columns + R"(;
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+    ld.shared.b32 %r3, [%r2];
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, )" +
+         columns + R"(;
+done:
+    ret;
+}
+)";
+}
+
+constexpr const char* kWithoutTensorMemory = R"(.version 9.0
+.target sm_100a
+.address_size 64
+.visible .entry plain()
+{
+    ret;
+}
+)";
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+class Command : public ::testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tmemlint-cli-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    write("bad.ptx", kernel("96"));
+    write("good.ptx", kernel("64"));
+    write("plain.ptx", kWithoutTensorMemory);
+  }
+
+  void TearDown() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+  // Runs the tool by the shell, with `before` in front of it (a pipe, a variable). Output is kept outside the folder's
+  // inputs.
+  Ran run(const std::string& arguments, const std::string& before = "", const std::string& after = "") const {
+    const std::string command = "cd '" + folder_.string() + "' && { " + before + " '" + TMEMLINT_BINARY + "' " +
+                                arguments + after + "; } >out.log 2>err.log </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.log"), read("err.log")};
+  }
+
+  nlohmann::json run_json(const std::string& arguments) const {
+    return nlohmann::json::parse(run("--format json " + arguments).out);
+  }
+
+  static std::string last_line(std::string text) {
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    return text.substr(text.rfind('\n') + 1);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Command, FindsNothingInAGoodKernel) {
+  const Ran ran = run("good.ptx");
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_THAT(last_line(ran.out), StartsWith("tmemlint: 1 file, 1 kernel, 3 tcgen05 instructions: 0 errors, 0 warn"));
+}
+
+TEST_F(Command, ReportsLikeACompiler) {
+  const Ran ran = run("bad.ptx");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("bad.ptx:17:"));
+  EXPECT_THAT(ran.out, HasSubstr(": error: "));
+  EXPECT_THAT(ran.out, HasSubstr(" [tmem-alloc-size]\n    tcgen05.alloc.cta_group::1"));
+  EXPECT_THAT(ran.out, HasSubstr("^"));
+  EXPECT_THAT(last_line(ran.out), StartsWith("tmemlint: 1 file, 1 kernel"));
+}
+
+TEST_F(Command, SaysWhenThereWasNothingToAnalyse) {
+  const Ran ran = run("plain.ptx");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(last_line(ran.out), HasSubstr("no tcgen05 instruction was analysed"));
+}
+
+TEST_F(Command, PrintsJson) {
+  const Ran ran = run("--format json bad.ptx");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("tmemlint: 1 file, 1 kernel"));
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["tool"]["name"], "tmemlint");
+  const auto& findings = json["findings"];
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const auto& finding) {
+    return finding["rule"] == "tmem-alloc-size" && finding["line"] == 17;
+  });
+  ASSERT_NE(found, findings.end()) << ran.out;
+  EXPECT_EQ((*found)["level"], "error");
+  EXPECT_EQ((*found)["file"], "bad.ptx");
+  EXPECT_EQ((*found)["kernel"], "k");
+  EXPECT_GE((*found)["column"], 1);
+  EXPECT_TRUE((*found)["warps"].is_array());
+  EXPECT_TRUE((*found)["related"].is_array());
+  EXPECT_EQ(json["summary"]["files"], 1);
+  EXPECT_EQ(json["summary"]["kernels"], 1);
+  EXPECT_EQ(json["summary"]["tcgen05"], 3);
+  EXPECT_EQ(json["summary"]["note"], 0);
+}
+
+TEST_F(Command, PrintsSarif) {
+  const Ran ran = run("--format sarif --notes bad.ptx plain.ptx missing.ptx");
+  EXPECT_EQ(ran.code, 2);
+  const auto log = nlohmann::json::parse(ran.out);
+  EXPECT_THAT(test::SarifCheck::problems(log), IsEmpty());
+  EXPECT_FALSE(log["runs"][0]["results"].empty());
+  for (const auto& rule : log["runs"][0]["tool"]["driver"]["rules"]) {
+    EXPECT_FALSE(rule["help"]["markdown"].get<std::string>().empty()) << rule["id"];
+  }
+}
+
+TEST_F(Command, IsDeterministic) {
+  for (const char* format : {"text", "json", "sarif"}) {
+    const std::string arguments = std::string("--notes bad.ptx good.ptx --format ") + format;
+    EXPECT_EQ(run(arguments).out, run(arguments).out);
+  }
+}
+
+TEST_F(Command, GoesOnAfterAMissingFile) {
+  const Ran ran = run("missing.ptx bad.ptx");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("missing.ptx: error: cannot read this file: No such file"));
+  EXPECT_THAT(ran.out, HasSubstr("[tmem-alloc-size]"));
+}
+
+TEST_F(Command, GoesOnAfterAnUnparsableFile) {
+  write("broken.ptx", ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n  @@@ ;;; {\n");
+  const Ran ran = run("broken.ptx bad.ptx");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("broken.ptx:"));
+  EXPECT_THAT(ran.err, HasSubstr(": error: "));
+  EXPECT_THAT(ran.out, HasSubstr("[tmem-alloc-size]"));
+}
+
+TEST_F(Command, TakesNoBinaries) {
+  write("k.cubin", std::string("\x7f"
+                               "ELF\0\0",
+                               6));
+  const Ran ran = run("k.cubin");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("cuobjdump -ptx"));
+}
+
+TEST_F(Command, TakesAnyBytes) {
+  write("odd.ptx", "// \xff\xfe\xc3 \x1b[31m\n" + kernel("96"));
+  for (const char* format : {"text", "json", "sarif"}) {
+    const Ran ran = run(std::string("odd.ptx --format ") + format);
+    EXPECT_EQ(ran.code, 1) << format << ran.err;
+    EXPECT_THAT(ran.out, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST_F(Command, TakesAnEmptyFile) {
+  write("empty.ptx", "");
+  const Ran ran = run("empty.ptx");
+  EXPECT_TRUE(ran.code == 0 || ran.code == 2) << ran.code;
+  EXPECT_THAT(last_line(ran.out), HasSubstr("no tcgen05 instruction was analysed"));
+}
+
+TEST_F(Command, ReadsFoldersAndEachFileOnce) {
+  write("folder/b.ptx", kernel("64"));
+  write("folder/deep/a.ptx", kernel("64"));
+  write("folder/not.txt", "no PTX");
+  EXPECT_EQ(run_json("folder")["summary"]["files"], 2);
+  EXPECT_EQ(run_json("folder folder/b.ptx ./folder/../folder/b.ptx")["summary"]["files"], 2);
+  fs::create_directories(folder_ / "none");
+  const Ran ran = run("none good.ptx");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("none: error: there is no .ptx file"));
+}
+
+TEST_F(Command, ReadsStandardInput) {
+  const Ran ran = run("-", "cat bad.ptx |");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("<stdin>:17:"));
+}
+
+TEST_F(Command, WritesToAFile) {
+  const Ran ran = run("--output report.json --format json bad.ptx");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_EQ(nlohmann::json::parse(read("report.json"))["tool"]["name"], "tmemlint");
+}
+
+TEST_F(Command, SaysWhenItCannotWrite) {
+  Ran ran = run("--output no/such/folder/x good.ptx");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("cannot write no/such/folder/x"));
+  ran = run("--output good.ptx good.ptx");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("overwrite the input"));
+  EXPECT_EQ(read("good.ptx"), kernel("64"));
+  if (fs::exists("/dev/full")) {
+    ran = run("good.ptx", "", " >/dev/full");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_THAT(ran.err, HasSubstr("cannot write to standard output"));
+  }
+}
+
+TEST_F(Command, IsQuietAboutABrokenPipe) {
+  const Ran ran = run("--format sarif bad.ptx", "(", "; echo code $? >&2) | true");
+  EXPECT_THAT(ran.err, HasSubstr("code 1\n"));
+  EXPECT_THAT(ran.err, Not(HasSubstr("cannot write")));
+}
+
+TEST_F(Command, SelectsRules) {
+  EXPECT_THAT(run("--no-rule tmem-alloc-size bad.ptx").out, Not(HasSubstr("[tmem-alloc-size]")));
+  EXPECT_THAT(run("--no-rule 'tmem-alloc-*' bad.ptx").out, Not(HasSubstr("[tmem-alloc-size]")));
+  EXPECT_THAT(run("--rule tmem-alloc-size bad.ptx").out, HasSubstr("[tmem-alloc-size]"));
+  const Ran none = run("--rule 'tmem-*' --no-rule '*' bad.ptx");
+  EXPECT_EQ(none.code, 0) << none.out;
+  const Ran unknown = run("--rule tmem-alloc-sise bad.ptx");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("no rule 'tmem-alloc-sise'; did you mean tmem-alloc-size"));
+}
+
+TEST_F(Command, ListsAndExplainsRules) {
+  EXPECT_THAT(run("--list-rules").out, HasSubstr("tmem-alloc-size"));
+  const auto listed = nlohmann::json::parse(run("--list-rules --format json").out);
+  EXPECT_FALSE(listed["rules"].empty());
+  const Ran page = run("--explain tmem-alloc-size");
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.out, HasSubstr("tmem-alloc-size"));
+  const Ran unknown = run("--explain alloc-size");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean tmem-alloc-size"));
+}
+
+TEST_F(Command, RefusesWrongUsage) {
+  for (const char* arguments :
+       {"", "--format xml good.ptx", "--no-such-option good.ptx", "--block 0 good.ptx", "--block 1,2,3,4 good.ptx",
+        "--block 2048 good.ptx", "--block x good.ptx", "--cluster 0 good.ptx", "--cluster -1 good.ptx",
+        "--cluster 17 good.ptx", "--color maybe good.ptx", "--list-rules --format sarif", "--block"}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, StartsWith("tmemlint: ")) << arguments;
+    EXPECT_THAT(ran.out, IsEmpty()) << arguments;
+  }
+}
+
+TEST_F(Command, TakesLaunchShapes) {
+  EXPECT_EQ(run("--block 128 good.ptx").code, 0);
+  EXPECT_EQ(run("--block 32,2,2 --cluster 2 good.ptx").code, 0);
+}
+
+TEST_F(Command, HelpsAndNamesItsVersion) {
+  const Ran help = run("--help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* option : {"--format", "--output", "--notes", "--rule", "--no-rule", "--list-rules", "--block",
+                             "--cluster", "--strict", "--color", "--version", "--explain", "Examples:"}) {
+    EXPECT_THAT(help.out, HasSubstr(option));
+  }
+  EXPECT_THAT(run("--version").out, MatchesRegex("tmemlint [0-9.]+\n"));
+}
+
+TEST_F(Command, ColoursOnRequest) {
+  EXPECT_THAT(run("bad.ptx").out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(run("--color always bad.ptx").out, HasSubstr("\x1b["));
+  EXPECT_THAT(run("--color never bad.ptx").out, Not(HasSubstr("\x1b[")));
+}
+
+// Which kernels are incomplete depends on the engine: an address out of nowhere is one that nothing can follow.
+// Whatever it is, the exit code must agree with what was reported.
+TEST_F(Command, StrictAgreesWithWhatIsReported) {
+  write("unknown.ptx", R"(.version 9.0
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p)
+    .reqntid 128,1,1
+{
+    .reg .b32 %r<8>;
+    .reg .b64 %d<4>;
+    ld.param.u64 %d1, [p];
+    ld.global.u32 %r1, [%d1];
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];
+    tcgen05.wait::ld.sync.aligned;
+    ret;
+}
+)");
+  const auto summary = run_json("unknown.ptx")["summary"];
+  const bool found = summary["error"] != 0 || summary["warning"] != 0;
+  const Ran strict = run("--strict unknown.ptx");
+  const Ran lax = run("unknown.ptx");
+  EXPECT_EQ(lax.code, found ? 1 : 0);
+  EXPECT_EQ(strict.code, found ? 1 : summary["incomplete"] != 0 ? 3 : 0);
+  if (summary["incomplete"] != 0) {
+    EXPECT_THAT(lax.out, HasSubstr(": incomplete: "));
+    EXPECT_THAT(lax.err, HasSubstr("incomplete"));
+  }
+}
+
+}  // namespace
+}  // namespace tmemlint
