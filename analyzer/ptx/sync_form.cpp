@@ -185,7 +185,7 @@ void judge_immediates(const Module& module, const Instruction& instruction, std:
     const int64_t value = operand.value;
     if (value >= rule.least && value <= rule.most && value % rule.multiple == 0) continue;
     std::string message =
-        std::string(rule.what) + " of " + name_in_message(opcode) + " is " + std::to_string(value) + "; it is ";
+        std::string(rule.what) + " of `" + std::string(rule.name) + "` is " + std::to_string(value) + "; it is ";
     if (rule.most == 1) {
       message += "0 or 1";
     } else {

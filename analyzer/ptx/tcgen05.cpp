@@ -106,6 +106,12 @@ Form decode(const Opcode& opcode) {
       case Class::kBlockScale:
         form.block_scale = true;
         break;
+      case Class::kAshift:
+        form.ashift = true;
+        break;
+      case Class::kScaleVector:
+        form.scale_factors = static_cast<uint8_t>(word->code);
+        break;
       case Class::kWarps:
       case Class::kMulticast:
         form.multicast = true;
@@ -119,6 +125,11 @@ Form decode(const Opcode& opcode) {
       default:
         break;
     }
+  }
+  // .block32, which is also the default, is half as many factors for .kind::mxf8f6f4, whose K is half as large.
+  if (form.block_scale && form.scale_factors == 0) {
+    if (form.kind == MmaKind::kMxf8f6f4) form.scale_factors = 1;
+    if (form.kind == MmaKind::kMxf4 || form.kind == MmaKind::kMxf4nvf4) form.scale_factors = 2;
   }
   set_footprint(form);
   return form;

@@ -64,9 +64,11 @@ struct Form {
   bool sparse = false;  // .sp
   bool weight_stationary = false;
   bool block_scale = false;
-  bool multicast = false;  // commit: .multicast::cluster; cp: any .warpx
-  bool exclusive = false;  // alloc, dealloc (PTX 9.4)
-  bool compress = false;   // ld.spcompress (PTX 9.4): `registers` counts the values, not the metadata before them
+  bool ashift = false;
+  uint8_t scale_factors = 0;  // of a row of K with block scaling: 1, 2 or 4 (.scale_vec::NX, .block16, .block32)
+  bool multicast = false;     // commit: .multicast::cluster; cp: any .warpx
+  bool exclusive = false;     // alloc, dealloc (PTX 9.4)
+  bool compress = false;      // ld.spcompress (PTX 9.4): `registers` counts the values, not the metadata before them
 
   bool operator==(const Form&) const = default;
 };

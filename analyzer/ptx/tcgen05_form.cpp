@@ -21,10 +21,10 @@ std::string dotted(sv word) {
   return "`." + std::string(word) + "`";
 }
 
-std::string listed(std::span<const sv> words) {
+std::string listed(std::span<const sv> words, sv last = " or ") {
   std::string out;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+    if (i > 0) out += i + 1 == words.size() ? last : sv(", ");
     out += dotted(words[i]);
   }
   return out;
@@ -36,7 +36,8 @@ std::string named(Class cls) {
   return name.front() == '.' ? quoted(name) : "the " + std::string(name);
 }
 
-std::string described(const When& when) {
+// What about the opcode makes the condition true; without an opcode, what would.
+std::string described(const When& when, const Opcode* opcode = nullptr) {
   switch (when.test) {
     case When::Test::kAlways:
       return "always";
@@ -45,9 +46,14 @@ std::string described(const When& when) {
     case When::Test::kAbsent:
       return "without " + named(when.cls);
     case When::Test::kOneOf:
-      return "with " + listed(when.words);
+      break;
   }
-  return {};
+  if (opcode) {
+    for (sv modifier : opcode->modifiers) {
+      if (std::ranges::find(when.words, modifier) != when.words.end()) return "with " + dotted(modifier);
+    }
+  }
+  return "with " + listed(when.words);
 }
 
 unsigned edit_distance(sv a, sv b) {
@@ -250,21 +256,23 @@ private:
         case Need::kRequired:
           if (index != kNowhere) continue;
           add(out, instruction_.opcode_span,
-              quoted(form.name) + " " + described(rule.when) + " needs " +
+              quoted(form.name) + " " + described(rule.when, &opcode) + " needs " +
                   (words.size() == 1 ? dotted(words.front()) : a_or_the(rule.cls) + ": " + listed(words)) + reason,
               fix_inserted(opcode, name, form, rule.cls, words));
           break;
         case Need::kForbidden:
           if (index == kNowhere) continue;
           add(out, modifier_span(opcode, index),
-              quoted(form.name) + " " + described(rule.when) + " takes no " + dotted(opcode.modifiers[index]) + reason,
+              quoted(form.name) + " " + described(rule.when, &opcode) + " takes no " + dotted(opcode.modifiers[index]) +
+                  reason,
               fix_removed(opcode, index));
           break;
         case Need::kOneOf:
           if (index == kNowhere || std::ranges::find(rule.words, opcode.modifiers[index]) != rule.words.end()) continue;
           add(out, modifier_span(opcode, index),
-              dotted(opcode.modifiers[index]) + " is not legal for " + quoted(form.name) + " " + described(rule.when) +
-                  reason + "; legal " + (rule.words.size() == 1 ? "is " : "are ") + listed(rule.words),
+              dotted(opcode.modifiers[index]) + " is not legal for " + quoted(form.name) + " " +
+                  described(rule.when, &opcode) + reason + "; legal " + (rule.words.size() == 1 ? "is " : "are ") +
+                  listed(rule.words, " and "),
               fix_replaced(opcode, index, rule.words));
           break;
         case Need::kBefore:
@@ -310,7 +318,7 @@ private:
 
   static std::string legal(const Use& use) {
     if (use.words.size() == 1) return "legal as " + std::string(class_name(use.cls)) + " is " + listed(use.words);
-    return "legal as " + std::string(class_name(use.cls)) + " are " + listed(use.words);
+    return "legal as " + std::string(class_name(use.cls)) + " are " + listed(use.words, " and ");
   }
 
   // ---- operands
@@ -485,8 +493,8 @@ private:
       } else if (!slot.optional && holds(slot.when, opcode)) {
         const bool conditional = slot.when.test != When::Test::kAlways;
         add(out, instruction_.span,
-            quoted(form.name) + (conditional ? " " + described(slot.when) : std::string()) + " needs the operand " +
-                quoted(slot.name));
+            quoted(form.name) + (conditional ? " " + described(slot.when, &opcode) : std::string()) +
+                " needs the operand " + quoted(slot.name));
       }
     }
     if (match.extra == kNone) return;
@@ -691,7 +699,9 @@ private:
 }  // namespace
 
 std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction) {
-  if (module.opcode(instruction).root == "tcgen05") return Checker(module, function, instruction).run();
+  const sv root = module.opcode(instruction).root;
+  if (root == "tcgen05") return Checker(module, function, instruction).run();
+  if (root.ends_with("tcgen05")) return {{instruction.opcode_span, quoted(root) + " is no instruction of PTX", {}}};
   return check_sync_form(module, function, instruction);
 }
 

@@ -66,14 +66,22 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
   const auto target = std::ranges::find(targets(), module.target, &TargetRow::name);
   const bool known = target != targets().end();
   if (!known && lacks_tcgen05(module.target)) {
-    const std::string specific(module.target);
-    const bool plain = number_of(module.target) >= 100 && number_of(module.target) < 120;
+    uint16_t having = 0xffff;
+    for (const Feature& feature : features()) {
+      if (feature.words.empty() && !feature.by_role && (feature.op == Tcgen05::kNone || feature.op == name.op)) {
+        having &= feature.targets;
+      }
+    }
+    // A plain Blackwell target lacks only the letter.
+    uint16_t siblings = 0;
+    for (const TargetRow& row : targets()) {
+      if (row.name.substr(0, row.name.size() - 1) != module.target || !(having & row.target)) continue;
+      siblings |= row.target;
+    }
     out.push_back({instruction.opcode_span,
-                   quoted(form->name) + " does not exist on " + quoted(module.target) +
-                       (plain ? ", which has only what every later target has too; " + quoted(specific + "a") +
-                                    " and " + quoted(specific + "f") + " have it"
-                              : std::string("; it exists on ") + target_list(0xffff)),
-                   plain ? specific + "a" : std::string()});
+                   quoted(form->name) + " does not exist on " + quoted(module.target) + "; it exists on " +
+                       target_list(siblings ? siblings : having),
+                   {}});
     return out;
   }
   if (version == 0) return out;  // no .version: an error of the module
@@ -98,7 +106,12 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
       }
       if (index == opcode.modifiers.size()) continue;
       span = modifier_span(module, instruction, index);
-      if (feature.when.test == When::Test::kAlways) what = "`." + std::string(opcode.modifiers[index]) + "`";
+      what = "`." + std::string(opcode.modifiers[index]) + "`";
+      for (sv modifier : opcode.modifiers) {
+        if (std::ranges::find(feature.when.words, modifier) != feature.when.words.end()) {
+          what += " with `." + std::string(modifier) + "`";
+        }
+      }
     } else if (feature.by_role) {
       const SlotMatch match = match_operands(module, instruction, opcode, *form);
       uint32_t operand = kNone;

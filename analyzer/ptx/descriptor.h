@@ -1,0 +1,44 @@
+// Instruction descriptors (32 bits) and shared-memory descriptors (64 bits) of tcgen05.mma and tcgen05.cp: their fields
+// and what the ISA forbids about them. An assembler looks at neither.
+// PTX ISA 9.1: 9.7.16.4.2 (instruction), 9.7.16.4.1 (shared memory), 9.7.16.2.1 (shapes); additions of PTX 9.4
+// (sm_107).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/ptx/tcgen05.h"
+
+namespace tmemlint::ptx {
+
+struct DescriptorField {
+  std::string_view name;
+  unsigned lo, hi;  // bits, both inclusive
+  uint64_t value;
+  std::string meaning;  // "128", "f32"; empty for a reserved field
+};
+
+// Empty for MmaKind::kNone.
+std::vector<DescriptorField> decode_idesc(uint32_t idesc, MmaKind kind);
+std::vector<DescriptorField> decode_smem_descriptor(uint64_t descriptor);
+
+// What is wrong with it for an instruction of this form, a sentence each. `target` is the module's, "sm_100a".
+std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::string_view target);
+
+// With only some of the bits known: those in `known_mask`. Speaks only of what they decide.
+std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t known_mask, std::string_view target);
+
+// Which rows and columns of Tensor Memory an mma touches; 0 where the descriptor is illegal or the ISA's text does not
+// say.
+struct MmaShape {
+  unsigned m = 0, n = 0, k = 0;
+  char layout = 0;          // of D: 'A' to 'G' (9.7.16.10.5)
+  unsigned d_columns = 0;   // 32-bit columns of the accumulator in each CTA, whatever its type
+  unsigned a_columns = 0;   // 32-bit columns of A when it is in Tensor Memory
+  bool half_lanes = false;  // D (and A and the metadata) take 16 of every 32 lanes: base lane 0 or 16
+};
+MmaShape mma_shape(uint32_t idesc, const Form& form);
+
+}  // namespace tmemlint::ptx
