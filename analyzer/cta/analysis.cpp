@@ -1,0 +1,94 @@
+#include "analyzer/cta/analysis.h"
+
+#include <algorithm>
+
+namespace tmemlint::cta {
+
+using ptx::Module;
+
+namespace {
+
+// Times that the warps are followed again because another one was seen to write something else to shared memory.
+constexpr int kMaxExchanges = 4;
+
+bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructions) {
+  return std::any_of(instructions.begin(), instructions.end(), [&](uint32_t i) {
+    return ptx::decode(module.opcode(module.instructions[i])).cta_group == 2;
+  });
+}
+
+void follow_warps(Analysis& a) {
+  const uint32_t warps = a.launch.warps();
+  const uint32_t ranks = a.launch.ctas() > 1 ? 2 : 1;  // the even and the odd CTA of a pair
+  std::vector<warp::Evaluation> evaluations(size_t{warps} * ranks);
+  for (int exchange = 0; exchange < kMaxExchanges; ++exchange) {
+    bool again = false;
+    std::vector<warp::SharedWrites> before;
+    for (const warp::Evaluation& e : evaluations) before.push_back(e.writes);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      for (uint32_t w = 0; w < warps; ++w) {
+        warp::Evaluation& mine = evaluations[size_t{rank} * warps + w];
+        if (exchange > 0 && !mine.read_shared) continue;
+        warp::Setting setting;
+        setting.program = a.program.get();
+        setting.terms = a.terms.get();
+        setting.launch = a.launch;
+        setting.rank = rank;
+        setting.warp = w;
+        for (uint32_t other = 0; other < warps; ++other) {
+          if (other != w) setting.others.push_back(&before[size_t{rank} * warps + other]);
+        }
+        mine = warp::evaluate(setting);
+        again = again || !(mine.writes == before[size_t{rank} * warps + w]);
+      }
+    }
+    if (!again) break;
+  }
+  for (warp::Evaluation& e : evaluations) a.warps.push_back(std::move(e.graph));
+}
+
+}  // namespace
+
+std::vector<uint32_t> tcgen05_instructions(const Module& module, const std::vector<uint32_t>& functions) {
+  std::vector<uint32_t> out;
+  for (uint32_t f : functions) {
+    const ptx::Function& function = module.functions[f];
+    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      if (module.opcode(module.instructions[i]).root == "tcgen05") out.push_back(i);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<uint32_t> Analysis::unreached() const {
+  std::vector<bool> seen(module->instructions.size(), false);
+  for (const warp::WarpGraph& w : warps) {
+    for (size_t s = 0; s < w.reached.size(); ++s) {
+      if (w.reached[s]) seen[program->steps[s].instruction] = true;
+    }
+  }
+  std::vector<uint32_t> out;
+  for (uint32_t i : tcgen05) {
+    if (!seen[i]) out.push_back(i);
+  }
+  return out;
+}
+
+std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, uint32_t cluster) {
+  auto a = std::make_unique<Analysis>();
+  a->module = &module;
+  a->kernel = kernel;
+  a->functions = kernel::call_tree(module, kernel);
+  a->tcgen05 = tcgen05_instructions(module, a->functions);
+  a->uses_pairs = has_pair_group(module, a->tcgen05);
+  a->launch = kernel::launch_of(module, module.functions[kernel], block, cluster, a->uses_pairs);
+  if (a->tcgen05.empty()) return a;
+  a->graph = kernel::build_graph(module, kernel);
+  a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
+  a->terms = std::make_unique<warp::Terms>();
+  follow_warps(*a);
+  return a;
+}
+
+}  // namespace tmemlint::cta

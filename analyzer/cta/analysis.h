@@ -1,0 +1,35 @@
+// All warps of a kernel's CTA (of both CTAs of a pair), each followed along its paths, with what they tell each other
+// through shared memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "analyzer/kernel/graph.h"
+#include "analyzer/kernel/launch.h"
+#include "analyzer/warp/evaluate.h"
+
+namespace tmemlint::cta {
+
+struct Analysis {
+  const ptx::Module* module = nullptr;
+  uint32_t kernel = ptx::kNone;        // Module::functions
+  std::vector<uint32_t> functions;     // of its call tree, itself first
+  std::vector<uint32_t> tcgen05;       // Module::instructions of these functions, in text order
+  bool uses_pairs = false;             // some instruction has cta_group::2
+  kernel::Launch launch;
+  kernel::Graph graph;
+  std::unique_ptr<warp::Program> program;
+  std::unique_ptr<warp::Terms> terms;
+  std::vector<warp::WarpGraph> warps;  // by rank, then by warp
+
+  // tcgen05 instructions of `tcgen05` that no warp's evaluation came to.
+  std::vector<uint32_t> unreached() const;
+};
+
+// The tcgen05 instructions of a kernel's call tree.
+std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
+
+std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, uint32_t cluster);
+
+}  // namespace tmemlint::cta

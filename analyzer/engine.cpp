@@ -1,0 +1,63 @@
+#include "analyzer/engine.h"
+
+#include "analyzer/cta/analysis.h"
+#include "rules/facts.h"
+#include "rules/rule.h"
+
+namespace tmemlint {
+
+namespace {
+
+void report_incomplete(rules::Context& context) {
+  const cta::Analysis& a = context.analysis();
+  for (const kernel::Gap& gap : a.graph.gaps) context.incomplete(gap.instruction, gap.reason);
+  bool stopped = false;
+  for (const warp::WarpGraph& w : a.warps) {
+    for (const warp::Uncertain& u : w.uncertain) {
+      context.incomplete(u.instruction, u.reason);
+      stopped = true;
+    }
+  }
+  // What lies behind a place where the evaluation stopped is not one more question.
+  if (stopped || !a.graph.gaps.empty()) return;
+  for (uint32_t i : a.unreached()) {
+    context.incomplete(i, "no warp of a CTA of " + std::to_string(a.launch.threads()) + " threads was seen to come here");
+  }
+}
+
+void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
+  ++results.summary.kernels;
+  const std::unique_ptr<cta::Analysis> analysis = cta::analyze(module, kernel, options.block, options.cluster);
+  results.summary.tcgen05 += analysis->tcgen05.size();
+  if (analysis->tcgen05.empty()) return;
+  rules::Context context(*analysis, module.source, results);
+  for (const rules::Rule* rule : rules::registry()) {
+    if (options.enabled && !options.enabled(rule->id)) continue;
+    context.begin(*rule);
+    rule->check(context);
+    context.end();
+  }
+  report_incomplete(context);
+  std::string note = kernel::assumption(analysis->launch, module.functions[kernel].name);
+  if (!note.empty()) results.assumptions.push_back(std::move(note));
+}
+
+}  // namespace
+
+void lint(std::shared_ptr<const ptx::SourceText> text, const Options& options, report::Results& results) {
+  ++results.summary.files;
+  const ptx::Module module = ptx::parse(text);
+  for (const ptx::Problem& problem : module.errors) {
+    report::InputError error;
+    error.file = text->path();
+    error.text = text;
+    error.span = problem.span;
+    error.message = problem.message;
+    results.errors.push_back(std::move(error));
+  }
+  for (uint32_t f = 0; f < module.functions.size(); ++f) {
+    if (module.functions[f].is_entry && module.functions[f].has_body) lint_kernel(module, f, options, results);
+  }
+}
+
+}  // namespace tmemlint

@@ -1,0 +1,82 @@
+#include "analyzer/kernel/launch.h"
+
+#include <algorithm>
+
+#include "analyzer/kernel/graph.h"
+
+namespace tmemlint::kernel {
+
+using ptx::Dimensions;
+using ptx::Module;
+using ptx::Operand;
+
+namespace {
+
+// The largest number of threads that a literal barrier count of the kernel asks for; 0 when there is none.
+uint32_t largest_barrier(const Module& module, uint32_t function) {
+  uint32_t most = 0;
+  for (uint32_t f : call_tree(module, function)) {
+    const ptx::Function& body = module.functions[f];
+    for (uint32_t i = body.first_instruction; i < body.last_instruction; ++i) {
+      const ptx::Instruction& instruction = module.instructions[i];
+      const ptx::Opcode& opcode = module.opcode(instruction);
+      if ((opcode.root != "bar" && opcode.root != "barrier") || opcode.has("cluster") || opcode.has("warp")) continue;
+      if (instruction.operand_count < 2) continue;
+      const Operand& count = module.operands_of(instruction)[1];
+      if (count.kind != Operand::Kind::kInteger || count.value % 32 != 0) continue;
+      if (count.value > most && count.value <= 1024) most = static_cast<uint32_t>(count.value);
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, uint32_t cluster, bool uses_pairs) {
+  Launch out;
+  const auto number = static_cast<uint32_t>(&kernel - module.functions.data());
+  if (kernel.reqntid.given()) {
+    out.block = kernel.reqntid;
+    out.block_ground = Launch::Ground::kStated;
+  } else if (block.given()) {
+    out.block = block;
+    out.block_ground = Launch::Ground::kStated;
+  } else if (kernel.maxntid.given()) {
+    out.block = kernel.maxntid;
+    out.block_ground = Launch::Ground::kMaximum;
+  } else if (uint32_t threads = largest_barrier(module, number); threads > 128) {
+    out.block.x = threads;
+    out.block_ground = Launch::Ground::kInferred;
+  } else {
+    out.block.x = 128;
+  }
+  if (out.block.count() > 1024) out.block = {1024, 1, 1};  // no kernel can be launched with more
+
+  if (kernel.reqnctapercluster.given()) {
+    out.cluster = kernel.reqnctapercluster;
+    out.cluster_ground = Launch::Ground::kStated;
+  } else if (cluster != 0) {
+    out.cluster.x = cluster;
+    out.cluster_ground = Launch::Ground::kStated;
+  } else {
+    out.cluster.x = uses_pairs ? 2 : 1;
+  }
+  return out;
+}
+
+std::string assumption(const Launch& launch, std::string_view kernel) {
+  const std::string name(kernel);
+  const std::string threads = std::to_string(launch.threads());
+  switch (launch.block_ground) {
+    case Launch::Ground::kStated: return {};
+    case Launch::Ground::kMaximum:
+      return name + ": launched with its largest block, " + threads + " threads (.maxntid); give --block if it is another";
+    case Launch::Ground::kInferred:
+      return name + ": no block size is stated; " + threads + " threads inferred from its barriers; give --block if it is another";
+    case Launch::Ground::kAssumed:
+      return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
+  }
+  return {};
+}
+
+}  // namespace tmemlint::kernel

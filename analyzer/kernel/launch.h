@@ -1,0 +1,37 @@
+// The shape a kernel is launched with: threads per CTA and CTAs per cluster, and on what ground that is believed.
+#pragma once
+
+#include <string>
+
+#include "analyzer/ptx/module.h"
+
+namespace tmemlint::kernel {
+
+struct Launch {
+  enum class Ground : uint8_t {
+    kStated,    // .reqntid / .reqnctapercluster, or given by the user on the command line
+    kMaximum,   // .maxntid: an upper bound that compilers' launch bounds give exactly in practice
+    kInferred,  // from the barrier counts and thread-id comparisons of the kernel
+    kAssumed,   // nothing says anything
+  };
+  ptx::Dimensions block;  // threads
+  Ground block_ground = Ground::kAssumed;
+  ptx::Dimensions cluster;  // CTAs
+  Ground cluster_ground = Ground::kAssumed;
+
+  uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
+  uint32_t warps() const { return (threads() + 31) / 32; }
+  uint32_t ctas() const { return static_cast<uint32_t>(cluster.count()); }
+  // Whether a finding that depends on the number of warps rests on a guess.
+  bool block_is_guess() const { return block_ground == Ground::kInferred || block_ground == Ground::kAssumed; }
+  bool cluster_is_guess() const { return cluster_ground == Ground::kAssumed; }
+};
+
+// `block` and `cluster` are the user's (not given: x == 0, and 0). `uses_pairs`: the kernel has cta_group::2.
+Launch launch_of(const ptx::Module& module, const ptx::Function& kernel, ptx::Dimensions block, uint32_t cluster,
+                 bool uses_pairs);
+
+// One sentence on what was inferred or assumed about the launch; empty when it was all stated.
+std::string assumption(const Launch& launch, std::string_view kernel);
+
+}  // namespace tmemlint::kernel

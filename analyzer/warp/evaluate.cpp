@@ -1,0 +1,816 @@
+#include "analyzer/warp/evaluate.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/warp/machine.h"
+
+namespace tmemlint::warp {
+
+using kernel::Block;
+using kernel::Ending;
+
+namespace {
+
+// States of one block that are kept apart before the block counts as too complex.
+constexpr size_t kMaxStates = 48;
+// Times round a loop before its joins stop listing their values, and before it is given up.
+constexpr unsigned kListRounds = 40;
+constexpr unsigned kMaxRounds = 64;
+// Values a join may list.
+constexpr size_t kMaxListed = 9;
+constexpr unsigned kMaxLoopDepth = 200;
+
+// Lanes that wait to run a block.
+struct Waiting {
+  uint32_t block = 0;
+  uint32_t lanes = 0;
+  bool again = false;  // came round a loop: they wait for the lanes still inside it
+  bool operator==(const Waiting&) const = default;
+};
+
+struct State {
+  std::vector<Waiting> waiting;  // in running order; the first runs next
+  std::vector<std::pair<uint32_t, Value>> registers;  // ordered by register
+  Memory memory;
+  Facts facts;
+  Protocol protocol;
+  uint32_t node = kNone;
+};
+
+class Evaluator {
+ public:
+  explicit Evaluator(const Setting& setting)
+      : setting_(setting),
+        program_(*setting.program),
+        graph_(*program_.graph),
+        terms_(*setting.terms),
+        machine_(program_, terms_, setting_.launch, setting.rank, setting.warp, setting.others) {
+    out_.graph.rank = setting.rank;
+    out_.graph.warp = setting.warp;
+    out_.graph.lanes = machine_.existing();
+    out_.graph.reached.assign(program_.steps.size(), false);
+    states_.resize(graph_.blocks.size());
+    events_.resize(graph_.blocks.size());
+    rounds_.assign(graph_.blocks.size(), 0);
+    changed_.assign(graph_.blocks.size(), false);
+    name_loops();
+  }
+
+  Evaluation run() {
+    if (machine_.existing() != 0) {
+      State start;
+      start.waiting.push_back({0, machine_.existing(), false});
+      fetch_live(start);
+      deliver(std::move(start), kNone, -1);
+      run_range(0, static_cast<uint32_t>(graph_.blocks.size()), kNone, 0);
+    }
+    for (std::vector<Event>& list : events_) {
+      out_.graph.events.insert(out_.graph.events.end(), list.begin(), list.end());
+    }
+    out_.writes = std::move(machine_.writes);
+    out_.read_shared = machine_.read_shared;
+    return std::move(out_);
+  }
+
+ private:
+  // --- loops ---
+
+  // Loops as bits of a set: the larger ones get a bit each, the small ones (mostly spin loops, whose only value of
+  // their own is a predicate) share the rest.
+  void name_loops() {
+    std::vector<uint32_t> order(graph_.loops.size());
+    for (uint32_t n = 0; n < order.size(); ++n) order[n] = n;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return graph_.loops[a].end - graph_.loops[a].head > graph_.loops[b].end - graph_.loops[b].head;
+    });
+    loop_bit_.assign(graph_.loops.size(), 0);
+    for (size_t n = 0; n < order.size(); ++n) loop_bit_[order[n]] = uint64_t{1} << std::min<size_t>(n, 62);
+    loop_set_.assign(graph_.loops.size(), 0);
+    for (uint32_t n = 0; n < graph_.loops.size(); ++n) {
+      const uint32_t parent = graph_.loops[n].parent;
+      loop_set_[n] = loop_bit_[n] | (parent == kNone ? 0 : loop_set_[parent]);
+    }
+  }
+
+  uint64_t loops_of(uint32_t block) const {
+    const uint32_t loop = graph_.blocks[block].loop;
+    return loop == kNone ? 0 : loop_set_[loop];
+  }
+
+  // The loop that a block is the head of, kNone for others.
+  uint32_t headed(uint32_t block) const {
+    const uint32_t loop = graph_.blocks[block].loop;
+    return loop != kNone && graph_.loops[loop].head == block ? loop : kNone;
+  }
+
+  void run_range(uint32_t begin, uint32_t end, uint32_t inside, unsigned depth) {
+    for (uint32_t b = begin; b < end && !stopped_;) {
+      const uint32_t loop = headed(b);
+      if (loop != kNone && loop != inside) {
+        run_loop(loop, depth + 1);
+        b = graph_.loops[loop].end;
+      } else {
+        run_block(b);
+        ++b;
+      }
+    }
+  }
+
+  void run_loop(uint32_t loop, unsigned depth) {
+    const kernel::Loop& l = graph_.loops[loop];
+    if (depth > kMaxLoopDepth) {
+      uncertain(l.head, "loops are nested too deeply to be followed");
+      return;
+    }
+    if (states_[l.head].empty() && !l.irreducible) return;
+    rounds_[l.head] = 0;
+    do {
+      changed_[l.head] = false;
+      if (!l.irreducible) {
+        for (uint32_t b = l.head + 1; b < l.end; ++b) {
+          states_[b].clear();
+          events_[b].clear();
+        }
+      }
+      run_block(l.head);
+      run_range(l.head + 1, l.end, loop, depth);
+      if (++rounds_[l.head] >= kMaxRounds && changed_[l.head]) {
+        uncertain(l.head, "this loop's values did not settle within the budget");
+        break;
+      }
+    } while (changed_[l.head] && !stopped_);
+  }
+
+  // --- states ---
+
+  // Running order: by block; lanes that came round a loop run after everything in it.
+  uint64_t order_of(const Waiting& w) const {
+    if (!w.again) return uint64_t{w.block} * 2;
+    return uint64_t{graph_.loops[headed(w.block)].end} * 2 - 1;
+  }
+
+  void wait(std::vector<Waiting>& list, uint32_t from, uint32_t block, uint32_t lanes) const {
+    if (lanes == 0) return;
+    Waiting w{block, lanes, false};
+    const uint32_t loop = headed(block);
+    w.again = loop != kNone && graph_.in_loop(from, loop);
+    for (Waiting& other : list) {
+      if (other.block == w.block && other.again == w.again) {
+        other.lanes |= lanes;
+        return;
+      }
+    }
+    auto at = std::find_if(list.begin(), list.end(), [&](const Waiting& o) { return order_of(o) > order_of(w); });
+    list.insert(at, w);
+  }
+
+  // The registers that any waiting lanes still need.
+  void fetch_live(State& s) {
+    s.registers.clear();
+    if (s.waiting.size() == 1) {
+      for (uint32_t r : program_.code[s.waiting[0].block].live_in) s.registers.emplace_back(r, machine_.registers[r]);
+      return;
+    }
+    live_.clear();
+    for (const Waiting& w : s.waiting) {
+      const std::vector<uint32_t>& in = program_.code[w.block].live_in;
+      live_.insert(live_.end(), in.begin(), in.end());
+    }
+    std::sort(live_.begin(), live_.end());
+    live_.erase(std::unique(live_.begin(), live_.end()), live_.end());
+    for (uint32_t r : live_) s.registers.emplace_back(r, machine_.registers[r]);
+  }
+
+  static bool same_kind(const State& a, const State& b) {
+    const Protocol& p = a.protocol;
+    const Protocol& q = b.protocol;
+    return a.waiting == b.waiting && p.held == q.held && p.smallest == q.smallest && p.relinquished == q.relinquished &&
+           p.exited == q.exited && p.loads.empty() == q.loads.empty() && p.stores.empty() == q.stores.empty() &&
+           p.unknown_dealloc == q.unknown_dealloc;
+  }
+
+  uint64_t kind_hash(const State& s) const {
+    uint64_t h = 0x1234567;
+    auto mix = [&](uint64_t n) { h = (h ^ n) * 0x9e3779b97f4a7c15u + (h >> 29); };
+    for (const Waiting& w : s.waiting) mix((uint64_t{w.block} << 33) | (uint64_t{w.again} << 32) | w.lanes);
+    for (const Held& held : s.protocol.held) mix((uint64_t{held.term} << 8) | held.live);
+    mix(static_cast<uint64_t>(s.protocol.smallest));
+    mix(s.protocol.relinquished);
+    mix(s.protocol.exited);
+    mix((s.protocol.loads.empty() ? 0 : 1) + (s.protocol.stores.empty() ? 0 : 2) + (s.protocol.unknown_dealloc ? 4 : 0));
+    return h;
+  }
+
+  void deliver(State&& s, uint32_t from_node, int8_t decision) {
+    const uint32_t b = s.waiting.front().block;
+    const uint32_t head = headed(b);
+    const uint64_t kind = kind_hash(s);
+    if (head != kNone) {
+      s.waiting.front().again = false;
+      rename(s, b, loop_bit_[head], kind);
+    }
+    for (State& existing : states_[b]) {
+      if (!same_kind(existing, s)) continue;
+      const bool changed = merge(existing, std::move(s), b, head != kNone, kind);
+      if (changed) changed_[b] = true;
+      return;
+    }
+    if (states_[b].size() >= kMaxStates) {
+      uncertain(b, "too many different states reach this point");
+      return;
+    }
+    Node node;
+    node.block = b;
+    node.lanes = s.waiting.front().lanes;
+    node.from = from_node;
+    node.decision = decision;
+    s.node = static_cast<uint32_t>(out_.graph.nodes.size());
+    out_.graph.nodes.push_back(node);
+    changed_[b] = true;
+    states_[b].push_back(std::move(s));
+  }
+
+  // At a loop's head, what the last time round computed becomes "the value at the head".
+  void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind) {
+    for (auto& [r, v] : s.registers) {
+      if ((terms_.loops(v) & bit) == 0) continue;
+      v = joined(head, r, kind, program_.register_width[r], {}, v, s.facts, bit);
+    }
+    bool any = false;
+    for (const Cell& c : s.memory.cells()) any = any || (terms_.loops(c.value) & bit) != 0;
+    if (any) {
+      std::vector<Cell> cells = s.memory.cells();
+      for (Cell& c : cells) {
+        if ((terms_.loops(c.value) & bit) != 0) {
+          c.value = joined(head, kMemoryPart | c.address, kind, c.bytes * 8u, {}, c.value, s.facts, bit);
+        }
+      }
+      s.memory.replace(std::move(cells));
+    }
+    s.facts.forget(terms_, bit);
+    for (PendingLoad& p : s.protocol.loads) {
+      if ((terms_.loops(p.address) & bit) != 0) p.address = somewhere(p.step, bit);
+    }
+    for (PendingStore& p : s.protocol.stores) {
+      if ((terms_.loops(p.address) & bit) != 0) p.address = somewhere(p.step, bit);
+    }
+  }
+
+  Value somewhere(uint32_t step, uint64_t bit) {
+    return terms_.opaque((uint64_t{5} << 60) | step, setting_.warp, Uniformity::kWarp, bit, 32);
+  }
+
+  static constexpr uint64_t kMemoryPart = uint64_t{1} << 62;
+
+  // The join term of a place at a block, with `a` (when given) and `b` among its values.
+  Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, std::optional<Value> a, const Value& b,
+               const Facts& facts, uint64_t bit) {
+    // What a join is called by: the block, the kind of path, and what is certain about it.
+    Uniformity u = Uniformity::kWarp;
+    uint64_t ones = uint64_t{1} << 16;
+    auto look_at = [&](const Value& v) {
+      if (terms_.uniformity(v) == Uniformity::kLane) u = Uniformity::kLane;
+      ones |= v.table != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
+    };
+    if (a) look_at(*a);
+    look_at(b);
+    const auto low_zeros = static_cast<unsigned>(std::countr_zero(ones));
+    const uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const uint64_t owner = (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56);
+    const uint64_t name = (((part << 8) ^ owner) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ low_zeros;
+    const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
+    Term& term = terms_.mutable_term(join);
+    if (term.generation == 0) {
+      term.generation = 1;
+      term.uniformity = u;
+      term.listed = u != Uniformity::kLane;
+      term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
+    }
+    if (a) add(join, *a, facts, bit, width);
+    add(join, b, facts, bit, width);
+    Value v;
+    v.base = join;
+    return v;
+  }
+
+  // Adds what a value may be to a join's list, or gives up listing.
+  void add(uint32_t join, const Value& value, const Facts& facts, uint64_t bit, unsigned width) {
+    Term& term = terms_.mutable_term(join);
+    if (!term.listed) return;
+    if (value.base == join && value.number == 0) return;
+    auto give_up = [&] {
+      term.listed = false;
+      term.set.clear();
+      listing_changed_ = true;
+    };
+    if (rounds_[current_join_block_] > kListRounds) return give_up();
+    if (terms_.uniformity(value) == Uniformity::kLane) return give_up();
+    std::vector<Value> values;
+    const bool own = mentions(value, join);
+    if ((terms_.loops(value) & bit) == 0 && !own && terms_[value.base].depth < 8) {
+      values.push_back(value);
+    } else if (value.base == join && value.number != 0) {
+      // A counter: worth listing only when the facts bound it.
+      const Interval i = interval_of(terms_, facts, terms_.with_base(Value{}, join), width);
+      const int64_t step = sign_extend(value.number, width);
+      if (i.low == INT64_MIN || i.high == INT64_MAX || (i.high - i.low) / (step < 0 ? -step : step) > 16) return give_up();
+      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, filter(terms_, facts));
+      if (!numbers) return give_up();
+      for (uint64_t n : *numbers) values.push_back(Value::of(n));
+    } else {
+      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, filter(terms_, facts));
+      if (!numbers) return give_up();
+      for (uint64_t n : *numbers) values.push_back(Value::of(n));
+    }
+    for (const Value& v : values) {
+      if (std::find(term.set.begin(), term.set.end(), v) != term.set.end()) continue;
+      term.set.push_back(v);
+      listing_changed_ = true;
+      if (term.set.size() > kMaxListed) return give_up();
+    }
+  }
+
+  bool mentions(const Value& value, uint32_t join) const {
+    for (const Terms::Part& part : terms_.parts(value.base)) {
+      if (part.term == join) return true;
+    }
+    return false;
+  }
+
+  // `existing` becomes what holds of both; true when that changed it.
+  bool merge(State& existing, State&& s, uint32_t block, bool head, uint64_t kind) {
+    bool changed = false;
+    listing_changed_ = false;
+    current_join_block_ = block;
+    const uint64_t bit = head ? loop_bit_[headed(block)] : 0;
+    const uint32_t truth = head ? 0 : existing.facts.opposite(s.facts);
+    const bool in_existing = truth != 0 && existing.facts.find(truth)->interval.low != 0;
+    auto combine = [&](const Value& a, const Value& b, uint64_t part, unsigned width) -> Value {
+      if (truth != 0 && terms_[a.base].depth < 6 && terms_[b.base].depth < 6) {
+        Value condition;
+        condition.base = truth;
+        const Value args[3] = {condition, in_existing ? a : b, in_existing ? b : a};
+        return terms_.apply({Op::kSelect, static_cast<uint8_t>(width), false, 0}, args, 3);
+      }
+      return joined(block, part, kind, width, a, b, s.facts, bit);
+    };
+    for (size_t n = 0; n < existing.registers.size(); ++n) {
+      Value& a = existing.registers[n].second;
+      const Value& b = s.registers[n].second;
+      if (a == b) continue;
+      const uint32_t r = existing.registers[n].first;
+      const Value v = combine(a, b, r, program_.register_width[r]);
+      changed = changed || v != a;
+      a = v;
+    }
+    if (!existing.memory.same(s.memory)) changed = merge_memory(existing, s, combine) || changed;
+    const Facts before = existing.facts;
+    existing.facts.join(s.facts);
+    changed = changed || !(before == existing.facts);
+    changed = merge_protocol(existing.protocol, s.protocol) || changed;
+    return changed || listing_changed_;
+  }
+
+  template <typename F>
+  bool merge_memory(State& existing, const State& s, F&& combine) {
+    std::vector<Cell> out;
+    const std::vector<Cell>& a = existing.memory.cells();
+    const std::vector<Cell>& b = s.memory.cells();
+    bool changed = false;
+    size_t m = 0;
+    for (const Cell& c : a) {
+      while (m < b.size() && b[m].address < c.address) ++m;
+      if (m == b.size() || b[m].address != c.address || b[m].bytes != c.bytes) {
+        changed = true;  // written on one path only: not known
+        continue;
+      }
+      Cell both = c;
+      if (c.value != b[m].value) both.value = combine(c.value, b[m].value, kMemoryPart | c.address, c.bytes * 8u);
+      changed = changed || both.value != c.value;
+      out.push_back(both);
+    }
+    if (changed) existing.memory.replace(std::move(out));
+    return changed;
+  }
+
+  static bool merge_protocol(Protocol& a, const Protocol& b) {
+    bool changed = false;
+    for (const PendingLoad& p : b.loads) {
+      auto at = std::lower_bound(a.loads.begin(), a.loads.end(), p.load, [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+      if (at == a.loads.end() || at->load != p.load) {
+        a.loads.insert(at, p);
+        changed = true;
+        continue;
+      }
+      const uint32_t used = at->used & p.used;
+      changed = changed || used != at->used;
+      at->used = used;
+    }
+    for (const PendingStore& p : b.stores) {
+      auto at = std::find_if(a.stores.begin(), a.stores.end(), [&](const PendingStore& q) { return q.step == p.step && q.address == p.address; });
+      if (at == a.stores.end() && a.stores.size() < 256) {
+        a.stores.push_back(p);
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  // --- running a block ---
+
+  void run_block(uint32_t b) {
+    events_[b].clear();
+    // States that arrive at the block while it runs (a loop of one block) are seen in the next round.
+    const size_t count = states_[b].size();
+    for (size_t n = 0; n < count && !stopped_; ++n) {
+      const State s = states_[b][n];
+      run_state(b, s);
+    }
+  }
+
+  void run_state(uint32_t b, const State& s) {
+    for (const auto& [r, v] : s.registers) machine_.registers[r] = v;
+    machine_.memory = s.memory;
+    machine_.facts = s.facts;
+    machine_.active = s.waiting.front().lanes;
+    machine_.loops = loops_of(b);
+    protocol_ = s.protocol;
+    node_ = s.node;
+    block_ = b;
+    snapshot_ = kNone;
+    const Code& code = program_.code[b];
+    for (uint32_t n = code.first; n < code.last; ++n) run_step(n);
+    out_.graph.steps += code.last - code.first + 1;
+    if (out_.graph.steps > setting_.step_budget && !stopped_) {
+      stopped_ = true;
+      uncertain(b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) +
+                       " per warp");
+      return;
+    }
+    leave(b, s);
+  }
+
+  void leave(uint32_t b, const State& s) {
+    const Block& block = graph_.blocks[b];
+    const uint32_t lanes = machine_.active;
+    std::vector<Waiting> others(s.waiting.begin() + 1, s.waiting.end());
+    switch (block.ending) {
+      case Ending::kTrap: return;
+      case Ending::kExit: {
+        Event& e = event(Event::Kind::kExit, kNone, lanes);
+        e.instruction = block.ender;
+        protocol_.exited |= lanes;
+        if (!others.empty()) go(std::move(others), -1);
+        return;
+      }
+      case Ending::kJump:
+        if (block.successors.empty()) return;
+        wait(others, b, block.successors[0], lanes);
+        go(std::move(others), -1);
+        return;
+      case Ending::kBranch: branch(b, block, others, lanes); return;
+      case Ending::kIndexed: indexed(b, block, others, lanes); return;
+    }
+  }
+
+  void go(std::vector<Waiting> waiting, int8_t decision) {
+    State next;
+    next.waiting = std::move(waiting);
+    next.memory = machine_.memory;
+    next.facts = machine_.facts;
+    next.protocol = protocol_;
+    fetch_live(next);
+    current_join_block_ = next.waiting.front().block;
+    deliver(std::move(next), node_, decision);
+  }
+
+  void split(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t yes, uint32_t no, int8_t decision) {
+    std::vector<Waiting> waiting = others;
+    wait(waiting, b, block.successors[0], yes);
+    wait(waiting, b, block.successors[1], no);
+    go(std::move(waiting), decision);
+  }
+
+  void branch(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t lanes) {
+    Value p = machine_.read_register(block.condition);
+    if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
+    const Truth t = machine_.truth_of(p, lanes);
+    if (t.unknown == 0 || block.successors[0] == block.successors[1]) {
+      split(b, block, others, t.yes | t.unknown, t.no, -1);
+      return;
+    }
+    const bool one = t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown));
+    const Facts facts = machine_.facts;
+    if (one) {
+      for (const bool truth : {true, false}) {
+        machine_.facts = facts;
+        if (!assume(terms_, machine_.facts, t.term, truth)) continue;
+        const bool taken = truth != t.inverted;
+        split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0);
+      }
+      machine_.facts = facts;
+      return;
+    }
+    // Differs between lanes in a way that is not known: some go here, some go there.
+    uint32_t half = 0;
+    unsigned left = static_cast<unsigned>(std::popcount(t.unknown)) / 2;
+    for (uint32_t rest = t.unknown; rest != 0 && left != 0; rest &= rest - 1, --left) half |= rest & (~rest + 1);
+    if (t.term != 0) {
+      machine_.facts.set_lanes(t.term, t.inverted ? ~half : half);
+    }
+    split(b, block, others, t.yes | half, t.no | (t.unknown & ~half), 1);
+    machine_.facts = facts;
+  }
+
+  void indexed(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t lanes) {
+    const Value index = machine_.read_register(block.condition);
+    const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+    const bool same = terms_.uniform(index, lanes);
+    std::optional<std::vector<uint64_t>> numbers;
+    if (same) numbers = terms_.enumerate(terms_.lane(index, first), first, 32, filter(terms_, machine_.facts));
+    const Facts facts = machine_.facts;
+    if (!same && index.known()) {  // another target per lane, all known
+      std::vector<Waiting> waiting = others;
+      for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        const uint64_t n = terms_.number_in(index, static_cast<unsigned>(std::countr_zero(rest)));
+        if (n < block.successors.size()) wait(waiting, b, block.successors[n], rest & (~rest + 1));
+      }
+      if (!waiting.empty()) go(std::move(waiting), -1);
+      return;
+    }
+    for (uint32_t n = 0; n < block.successors.size(); ++n) {
+      if (numbers && std::find(numbers->begin(), numbers->end(), n) == numbers->end()) continue;
+      machine_.facts = facts;
+      if (same && index.base != 0) {
+        const Interval have = interval_of(terms_, facts, index, 32);
+        if (static_cast<int64_t>(n) < have.low || static_cast<int64_t>(n) > have.high) continue;
+        const int64_t number = static_cast<int64_t>(n) - sign_extend(index.number, 32);
+        machine_.facts.set(index.base, {number, number});
+      }
+      std::vector<Waiting> waiting = others;
+      wait(waiting, b, block.successors[n], lanes);
+      go(std::move(waiting), 1);
+    }
+    machine_.facts = facts;
+  }
+
+  // --- steps and events ---
+
+  Event& event(Event::Kind kind, uint32_t step, uint32_t lanes) {
+    if (snapshot_ == kNone) {
+      snapshot_ = static_cast<uint32_t>(out_.graph.protocols.size());
+      out_.graph.protocols.push_back(protocol_);
+    }
+    Event e;
+    e.kind = kind;
+    e.block = block_;
+    e.step = step;
+    e.instruction = step == kNone ? kNone : program_.steps[step].instruction;
+    e.lanes = lanes;
+    e.node = node_;
+    e.before = snapshot_;
+    events_[block_].push_back(e);
+    return events_[block_].back();
+  }
+
+  // The state of the protocol is about to change: the next event needs a picture of its own.
+  Protocol& change() {
+    snapshot_ = kNone;
+    return protocol_;
+  }
+
+  const Arg* arg(const Step& step, uint32_t n) const {
+    return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
+  }
+
+  void run_step(uint32_t n) {
+    const Step& step = program_.steps[n];
+    if (step.kind == Step::Kind::kUse || step.kind == Step::Kind::kOverwrite) {
+      marker(n, step);
+      return;
+    }
+    if (step.kind == Step::Kind::kCopyIn) {
+      machine_.execute(step, n);
+      return;
+    }
+    const Meaning& m = machine_.meaning(step);
+    switch (m.action) {
+      case Action::kTcgen05:
+      case Action::kMbarrier:
+      case Action::kBarrier:
+      case Action::kClusterBarrier:
+      case Action::kProxyFence:
+      case Action::kAsyncCopy:
+      case Action::kGridDependency: break;
+      default: machine_.execute(step, n); return;
+    }
+    const Truth guard = machine_.guard_of(step);
+    const uint32_t lanes = guard.yes | guard.unknown;
+    out_.graph.reached[n] = true;
+    if (lanes == 0) return;
+    switch (m.action) {
+      case Action::kTcgen05: tcgen05(n, step, m, lanes); break;
+      case Action::kMbarrier: mbarrier(n, step, m, lanes); break;
+      case Action::kBarrier: barrier(n, step, m, lanes); break;
+      case Action::kClusterBarrier: event(Event::Kind::kClusterBarrier, n, lanes); break;
+      case Action::kProxyFence: event(Event::Kind::kProxyFence, n, lanes); break;
+      case Action::kAsyncCopy: event(Event::Kind::kAsyncCopy, n, lanes); break;
+      default: event(Event::Kind::kGridDependency, n, lanes); break;
+    }
+  }
+
+  void marker(uint32_t n, const Step& step) {
+    if (protocol_.loads.empty()) return;
+    uint32_t lanes = machine_.active;
+    if (step.guard != kNone) {
+      const Truth guard = machine_.guard_of(step);
+      lanes = guard.yes | guard.unknown;
+    }
+    if (lanes == 0) return;
+    for (size_t k = 0; k < protocol_.loads.size(); ++k) {
+      const std::vector<uint32_t>& set = program_.load_sets[step.loads];
+      if (!std::binary_search(set.begin(), set.end(), protocol_.loads[k].load)) continue;
+      if (step.kind == Step::Kind::kOverwrite) {
+        event(Event::Kind::kOverwrite, n, lanes);
+        return;
+      }
+      if ((protocol_.loads[k].used & lanes) == lanes) continue;
+      change().loads[k].used |= lanes;
+    }
+  }
+
+  void fresh_results(const Step& step, uint32_t n, uint32_t lanes, Uniformity u) {
+    for (unsigned d = 0; d < step.destinations; ++d) {
+      const Arg& a = program_.args[step.first_arg + d];
+      if (a.kind == Arg::Kind::kRegister) machine_.write(a, machine_.unknown(n, d, u, a.width), lanes, n);
+    }
+  }
+
+  void mbarrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
+    Event& e = event(Event::Kind::kMbarrier, n, lanes);
+    for (unsigned k = 0; k < step.argument_count; ++k) {
+      const Arg& a = program_.args[step.first_arg + k];
+      if (a.address) {
+        e.address = machine_.shared_address(a);
+        if (k + 1u < step.argument_count) e.operand = machine_.read(program_.args[step.first_arg + k + 1]);
+        break;
+      }
+    }
+    const bool waits = m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait;
+    // Whether a phase is complete is not asked lane by lane: kernels test it in all lanes and go on together.
+    fresh_results(step, n, lanes, waits ? Uniformity::kWarp : Uniformity::kLane);
+  }
+
+  void barrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
+    Event& e = event(Event::Kind::kBarrier, n, lanes);
+    const unsigned first = step.destinations;
+    if (const Arg* a = arg(step, first)) e.operand = machine_.read(*a);
+    if (const Arg* a = arg(step, first + 1); a != nullptr && m.barrier != Barrier::kReduce) e.count = machine_.read(*a);
+    fresh_results(step, n, lanes, Uniformity::kWarp);
+  }
+
+  void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
+    const ptx::Instruction& instruction = graph_.module->instructions[step.instruction];
+    const ptx::OperandRoles roles = ptx::roles(*graph_.module, instruction, m.form);
+    Event& e = event(Event::Kind::kTcgen05, n, lanes);
+    if (const Arg* a = arg(step, roles.address)) {
+      const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
+      e.address = shared ? machine_.shared_address(*a) : machine_.read(*a);
+    }
+    if (const Arg* a = arg(step, roles.columns)) e.operand = machine_.read(*a);
+    const Value address = e.address;
+    const Value operand = e.operand;
+    switch (m.form.op) {
+      case ptx::Tcgen05::kAlloc: alloc(n, address, operand, lanes); break;
+      case ptx::Tcgen05::kDealloc: dealloc(n, address); break;
+      case ptx::Tcgen05::kRelinquish: change().relinquished = n; break;
+      case ptx::Tcgen05::kLd:
+      case ptx::Tcgen05::kLdRed: issue_load(n, step, address, lanes); break;
+      case ptx::Tcgen05::kSt: {
+        PendingStore p;
+        p.step = n;
+        p.address = address;
+        std::vector<PendingStore>& stores = change().stores;
+        auto same = [&](const PendingStore& q) { return q.step == n && q.address == address; };
+        if (std::find_if(stores.begin(), stores.end(), same) == stores.end()) stores.push_back(p);
+        break;
+      }
+      case ptx::Tcgen05::kWaitLd: if (!protocol_.loads.empty()) change().loads.clear(); break;
+      case ptx::Tcgen05::kWaitSt: if (!protocol_.stores.empty()) change().stores.clear(); break;
+      default: break;
+    }
+  }
+
+  void issue_load(uint32_t n, const Step& step, const Value& address, uint32_t lanes) {
+    PendingLoad p;
+    p.load = step.loads;
+    p.step = n;
+    p.lanes = lanes;
+    p.address = address;
+    std::vector<PendingLoad>& loads = change().loads;
+    auto at = std::lower_bound(loads.begin(), loads.end(), p.load, [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+    if (at != loads.end() && at->load == p.load) *at = p;
+    else loads.insert(at, p);
+  }
+
+  static Held& held_of(std::vector<Held>& held, uint32_t term) {
+    auto at = std::lower_bound(held.begin(), held.end(), term, [](const Held& h, uint32_t t) { return h.term < t; });
+    if (at == held.end() || at->term != term) {
+      Held fresh;
+      fresh.term = term;
+      at = held.insert(at, fresh);
+    }
+    return *at;
+  }
+
+  void alloc(uint32_t n, const Value& slot, const Value& columns, uint32_t lanes) {
+    const Value address = terms_.allocation(n, setting_.warp | (uint64_t{setting_.rank} << 32));
+    Protocol& p = change();
+    Held& held = held_of(p.held, address.base);
+    held.step = n;
+    held.live = static_cast<uint8_t>(std::min(2, held.live + 1));
+    const std::vector<int64_t> sizes = columns_of(terms_, columns);
+    if (sizes.size() == 1 && sizes[0] < p.smallest) {
+      p.smallest = sizes[0];
+      p.smallest_step = n;
+    }
+    const Value generic = terms_.apply({Op::kAdd, 64, false, 0}, slot, Value::of(kernel::kSharedWindow));
+    machine_.store(generic, 4, address, lanes, n);
+  }
+
+  void dealloc(uint32_t, const Value& address) {
+    Protocol& p = change();
+    if (address.base != 0 && terms_[address.base].kind == TermKind::kAllocation && address.plain == 0) {
+      Held& held = held_of(p.held, address.base);
+      if (held.step == kNone) held.foreign = true;
+      else if (held.live > 0) --held.live;
+      return;
+    }
+    if (address.base == 0) {
+      // A literal base: the only allocation that is live.
+      Held* only = nullptr;
+      unsigned live = 0;
+      for (Held& held : p.held) {
+        if (held.live == 0) continue;
+        ++live;
+        only = &held;
+      }
+      if (live == 1) {
+        --only->live;
+        return;
+      }
+    }
+    p.unknown_dealloc = true;
+  }
+
+  void uncertain(uint32_t block, std::string reason) {
+    const Block& b = graph_.blocks[block];
+    uint32_t instruction = b.first < b.last ? b.first : b.ender;
+    if (instruction == kNone && b.first < graph_.module->instructions.size()) instruction = b.first;
+    for (const Uncertain& u : out_.graph.uncertain) {
+      if (u.instruction == instruction && u.reason == reason) return;
+    }
+    out_.graph.uncertain.push_back({instruction, std::move(reason)});
+  }
+
+  Setting setting_;
+  const Program& program_;
+  const kernel::Graph& graph_;
+  Terms& terms_;
+  Machine machine_;
+  Evaluation out_;
+  std::vector<std::vector<State>> states_;   // by block
+  std::vector<std::vector<Event>> events_;   // by block, of the last time it ran
+  std::vector<unsigned> rounds_;             // by head
+  std::vector<bool> changed_;                // by head
+  std::vector<uint64_t> loop_bit_, loop_set_;
+  std::vector<uint32_t> live_;
+  Protocol protocol_;
+  uint32_t node_ = kNone;
+  uint32_t block_ = 0;
+  uint32_t snapshot_ = kNone;
+  uint32_t current_join_block_ = 0;  // where states are being merged
+  bool listing_changed_ = false;    // a join lists other values than before
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+uint32_t Protocol::live_allocations() const {
+  uint32_t n = 0;
+  for (const Held& h : held) n += h.live;
+  return n;
+}
+
+std::vector<int64_t> columns_of(const Terms& terms, const Value& operand) {
+  std::vector<int64_t> out;
+  if (auto numbers = terms.enumerate(operand, 0, 32)) {
+    for (uint64_t n : *numbers) out.push_back(sign_extend(n, 32));
+  }
+  return out;
+}
+
+Evaluation evaluate(const Setting& setting) { return Evaluator(setting).run(); }
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,93 @@
+// What evaluation of one warp yields: the events that matter to the protocol, with their operand values, the lanes
+// that execute them, and what the warp had pending and allocated just before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/warp/program.h"
+#include "analyzer/warp/value.h"
+
+namespace tmemlint::warp {
+
+// An allocation as one warp sees it along a path.
+struct Held {
+  uint32_t term = 0;       // base term of the address (TermKind::kAllocation)
+  uint32_t step = kNone;   // the alloc, when this warp made it
+  uint8_t live = 0;        // allocations of that site not yet freed, up to 2
+  bool foreign = false;    // allocated by another warp, freed by this one
+  bool operator==(const Held&) const = default;
+};
+
+struct PendingLoad {
+  uint32_t load = kNone;   // Program::loads
+  uint32_t step = kNone;
+  uint32_t lanes = 0;      // that issued it
+  uint32_t used = 0;       // lanes in which one of its registers was read by more than a move, on every path here
+  Value address;
+};
+
+struct PendingStore {
+  uint32_t step = kNone;
+  Value address;
+};
+
+// The state of the protocol of one warp at a point of a path.
+struct Protocol {
+  std::vector<Held> held;            // ordered by term
+  int64_t smallest = INT64_MAX;      // columns of the smallest alloc so far
+  uint32_t smallest_step = kNone;
+  uint32_t relinquished = kNone;     // step of the relinquish_alloc_permit that ran
+  bool unknown_dealloc = false;      // something was freed that could not be told
+  uint32_t exited = 0;               // lanes
+  std::vector<PendingLoad> loads;    // ordered by load
+  std::vector<PendingStore> stores;  // ordered by step
+
+  uint32_t live_allocations() const;
+};
+
+struct Event {
+  enum class Kind : uint8_t {
+    kTcgen05, kMbarrier, kBarrier, kClusterBarrier, kProxyFence, kAsyncCopy, kGridDependency,
+    kOverwrite,  // a register that a pending load writes is written by something else
+    kExit,       // lanes leave the kernel
+  };
+  Kind kind = Kind::kTcgen05;
+  uint32_t block = 0;
+  uint32_t step = kNone;         // Program::steps; kNone for kExit
+  uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
+  uint32_t lanes = 0;            // executing
+  uint32_t node = kNone;
+  uint32_t before = kNone;       // WarpGraph::protocols
+  Value address;                 // of the bracketed operand; dealloc: taddr
+  Value operand;                 // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
+  Value count;                   // barriers: threads; constant 0 when all
+};
+
+// A block as reached on one kind of path.
+struct Node {
+  uint32_t block = 0;
+  uint32_t lanes = 0;
+  uint32_t from = kNone;       // a node that leads here (the first one found)
+  int8_t decision = -1;        // 1/0: what the unknown condition of `from` was taken to be; -1: it was not unknown
+};
+
+struct Uncertain {
+  uint32_t instruction = kNone;
+  std::string reason;
+};
+
+struct WarpGraph {
+  uint32_t rank = 0;  // of the CTA in its cluster
+  uint32_t warp = 0;  // in the CTA
+  uint32_t lanes = kAllLanes;  // that exist
+  std::vector<Node> nodes;
+  std::vector<Event> events;  // by block order; of one node in execution order
+  std::vector<Protocol> protocols;
+  std::vector<Uncertain> uncertain;
+  std::vector<bool> reached;  // Program::steps
+  uint64_t steps = 0;         // warp-instructions evaluated
+};
+
+}  // namespace tmemlint::warp

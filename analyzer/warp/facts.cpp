@@ -1,0 +1,248 @@
+#include "analyzer/warp/facts.h"
+
+#include <algorithm>
+
+namespace tmemlint::warp {
+
+namespace {
+
+constexpr size_t kMaxFacts = 96;
+
+auto position(std::vector<Fact>& list, uint32_t term) {
+  return std::lower_bound(list.begin(), list.end(), term, [](const Fact& f, uint32_t t) { return f.term < t; });
+}
+
+Interval intersect(Interval a, Interval b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+
+// Interval arithmetic that gives up on overflow.
+Interval shift(Interval i, int64_t by) {
+  Interval out;
+  if (i.low != INT64_MIN && __builtin_add_overflow(i.low, by, &out.low)) return {};
+  if (i.high != INT64_MAX && __builtin_add_overflow(i.high, by, &out.high)) return {};
+  return out;
+}
+
+Interval of_width(unsigned width) {
+  if (width >= 64) return {};
+  return {-(int64_t{1} << (width - 1)), (int64_t{1} << (width - 1)) - 1};
+}
+
+Interval of_term(const Terms& terms, const Facts& facts, uint32_t base, unsigned width) {
+  Interval out;
+  const Term& term = terms[base];
+  const uint64_t ones = ~term.zero_bits;
+  if (ones <= static_cast<uint64_t>(of_width(width).high)) out = {0, static_cast<int64_t>(ones)};
+  if (const Fact* fact = facts.find(base)) out = intersect(out, fact->interval);
+  if (term.kind == TermKind::kJoin && term.listed && !term.set.empty()) {
+    Value v;
+    v.base = base;
+    if (auto numbers = terms.enumerate(v, 0, width)) {
+      Interval listed = {INT64_MAX, INT64_MIN};
+      for (uint64_t n : *numbers) {
+        listed.low = std::min(listed.low, sign_extend(n, width));
+        listed.high = std::max(listed.high, sign_extend(n, width));
+      }
+      out = intersect(out, listed);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const Fact* Facts::find(uint32_t term) const {
+  auto at = position(const_cast<std::vector<Fact>&>(list_), term);
+  return at != list_.end() && at->term == term ? &*at : nullptr;
+}
+
+void Facts::set(uint32_t term, Interval interval) {
+  auto at = position(list_, term);
+  if (at != list_.end() && at->term == term) {
+    at->interval = intersect(at->interval, interval);
+    return;
+  }
+  // Full: the oldest unknown is the least likely to be asked about again.
+  if (list_.size() >= kMaxFacts) {
+    list_.erase(list_.begin());
+    at = position(list_, term);
+  }
+  Fact fact;
+  fact.term = term;
+  fact.interval = interval;
+  list_.insert(at, fact);
+}
+
+void Facts::set_lanes(uint32_t term, uint32_t lanes) {
+  auto at = position(list_, term);
+  if (at == list_.end() || at->term != term) {
+    Fact fact;
+    fact.term = term;
+    at = list_.insert(at, fact);
+  }
+  at->lanes = lanes;
+  at->per_lane = true;
+}
+
+void Facts::forget(const Terms& terms, uint64_t loops) {
+  std::erase_if(list_, [&](const Fact& f) { return (terms[f.term].loops & loops) != 0; });
+}
+
+void Facts::join(const Facts& other) {
+  std::vector<Fact> out;
+  for (const Fact& f : list_) {
+    const Fact* g = other.find(f.term);
+    if (g == nullptr) continue;
+    Fact both = f;
+    both.interval = {std::min(f.interval.low, g->interval.low), std::max(f.interval.high, g->interval.high)};
+    if (f.per_lane != g->per_lane || f.lanes != g->lanes) both.per_lane = false;
+    if (both.interval == Interval{} && !both.per_lane) continue;
+    out.push_back(both);
+  }
+  list_ = std::move(out);
+}
+
+uint32_t Facts::opposite(const Facts& other) const {
+  for (const Fact& f : list_) {
+    if (f.per_lane || f.interval.low != f.interval.high || f.interval.low < 0 || f.interval.low > 1) continue;
+    const Fact* g = other.find(f.term);
+    if (g == nullptr || g->interval.low != g->interval.high) continue;
+    if (f.interval.low + g->interval.low == 1 && f.interval.low * g->interval.low == 0) return f.term;
+  }
+  return 0;
+}
+
+Interval interval_of(const Terms& terms, const Facts& facts, const Value& value, unsigned width) {
+  if (value.base == 0) {
+    const int64_t n = sign_extend(value.number, width);
+    return {n, n};
+  }
+  if (terms[value.base].kind == TermKind::kSum) {
+    const Fact* fact = facts.find(value.base);
+    return fact == nullptr ? Interval{} : shift(fact->interval, sign_extend(value.number, width));
+  }
+  return shift(of_term(terms, facts, value.base, width), sign_extend(value.number, width));
+}
+
+Terms::Filter filter(const Terms& terms, const Facts& facts) {
+  return [&terms, &facts](uint32_t join, uint64_t number) {
+    const Fact* fact = facts.find(join);
+    if (fact == nullptr) return true;
+    const int64_t n = sign_extend(number, terms[join].width);
+    return n >= fact->interval.low && n <= fact->interval.high;
+  };
+}
+
+std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base) {
+  if (const Fact* fact = facts.find(base)) {
+    if (fact->interval.low == fact->interval.high && !fact->per_lane) return fact->interval.low != 0;
+  }
+  const Term& term = terms[base];
+  if (term.kind == TermKind::kPure) {
+    const Operation& o = term.operation;
+    if (o.op == Op::kEq || o.op == Op::kLt) {
+      const unsigned w = o.width;
+      Interval a = interval_of(terms, facts, term.args[0], w);
+      Interval b = interval_of(terms, facts, term.args[1], w);
+      const bool comparable = o.op == Op::kEq || o.is_signed || (a.low >= 0 && b.low >= 0);
+      if (comparable && o.op == Op::kEq && (a.high < b.low || b.high < a.low)) return false;
+      if (comparable && o.op == Op::kLt) {
+        if (a.high < b.low) return true;
+        if (a.low >= b.high) return false;
+      }
+    } else if (o.width == 1 && (o.op == Op::kAnd || o.op == Op::kOr)) {
+      // An argument is t or 1 - t; both in plain form.
+      const bool absorbing = o.op == Op::kOr;
+      bool all = true;
+      for (const Value& v : term.args) {
+        const std::vector<Terms::Part> parts = terms.parts(v.base);
+        if (parts.size() != 1 || v.table != 0 || v.plain != 0) return std::nullopt;
+        std::optional<bool> t = decide(terms, facts, parts[0].term);
+        if (!t) {
+          all = false;
+          continue;
+        }
+        const bool value = parts[0].coefficient == 1 ? *t : !*t;
+        if (value == absorbing) return absorbing;
+      }
+      if (all) return !absorbing;
+    }
+  }
+  Value v;
+  v.base = base;
+  if (auto numbers = terms.enumerate(v, 0, 1, filter(terms, facts))) {
+    if (numbers->size() == 1) return numbers->front() != 0;
+  }
+  return std::nullopt;
+}
+
+bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
+  if (std::optional<bool> known = decide(terms, facts, base)) {
+    if (*known != truth) return false;
+  }
+  facts.set(base, {truth ? 1 : 0, truth ? 1 : 0});
+  const Term& term = terms[base];
+  if (term.kind != TermKind::kPure) return true;
+  const Operation& o = term.operation;
+  const unsigned w = o.width;
+  // What a comparison with a number says about the other side, unless the sum it stands in may wrap around.
+  auto bound = [&](const Value& v, Interval interval) {
+    if (v.base == 0 || v.table != 0 || v.plain != 0) return;
+    Interval moved = shift(interval, -sign_extend(v.number, w));
+    facts.set(v.base, moved);
+  };
+  if (o.op == Op::kEq && term.args[1].constant() && truth) {
+    const int64_t n = sign_extend(term.args[1].number, w);
+    bound(term.args[0], {n, n});
+  } else if (o.op == Op::kEq && term.args[1].constant()) {
+    // Not the end of its interval: the interval is smaller.
+    const int64_t n = sign_extend(term.args[1].number, w);
+    const Interval have = interval_of(terms, facts, term.args[0], w);
+    if (have.low == n && have.high > n) bound(term.args[0], {n + 1, have.high});
+    else if (have.high == n && have.low < n) bound(term.args[0], {have.low, n - 1});
+  } else if (o.op == Op::kLt) {
+    const Interval a = interval_of(terms, facts, term.args[0], w);
+    const Interval b = interval_of(terms, facts, term.args[1], w);
+    if (o.is_signed) {
+      if (truth) {
+        if (b.high != INT64_MAX) bound(term.args[0], {of_width(w).low, b.high - 1});
+        if (a.low != INT64_MIN) bound(term.args[1], {a.low + 1, of_width(w).high});
+      } else {
+        if (b.low != INT64_MIN) bound(term.args[0], {b.low, of_width(w).high});
+        if (a.high != INT64_MAX) bound(term.args[1], {of_width(w).low, a.high});
+      }
+    } else if (truth && term.args[1].constant() && sign_extend(term.args[1].number, w) > 0) {
+      bound(term.args[0], {0, sign_extend(term.args[1].number, w) - 1});
+    } else if (!truth && term.args[1].constant() && a.low >= 0 && sign_extend(term.args[1].number, w) > 0) {
+      bound(term.args[0], {sign_extend(term.args[1].number, w), of_width(w).high});
+    }
+  } else if (w == 1 && ((o.op == Op::kAnd && truth) || (o.op == Op::kOr && !truth))) {
+    for (const Value& v : term.args) {
+      const std::vector<Terms::Part> parts = terms.parts(v.base);
+      if (parts.size() != 1 || v.table != 0 || v.plain != 0) continue;
+      if (terms[parts[0].term].uniformity == Uniformity::kLane) continue;
+      const bool value = parts[0].coefficient == 1 ? truth : !truth;
+      if (!assume(terms, facts, parts[0].term, value)) return false;
+    }
+  }
+  return true;
+}
+
+Value resolve(Terms& terms, const Facts& facts, const Value& value) {
+  Value v = value;
+  for (int depth = 0; depth < 16 && v.base != 0; ++depth) {
+    const Term& term = terms[v.base];
+    if (term.kind != TermKind::kPure || term.operation.op != Op::kSelect) break;
+    const Value& p = term.args[0];
+    if (p.base == 0 || p.table != 0 || p.plain != 0 || p.number != 0) break;
+    const Fact* fact = facts.find(p.base);
+    if (fact == nullptr || fact->per_lane || fact->interval.low != fact->interval.high) break;
+    const Value arm = fact->interval.low != 0 ? term.args[1] : term.args[2];
+    if (v.plain != 0 || arm.plain != 0) break;
+    Value rest = v;
+    rest.base = 0;
+    v = terms.apply({Op::kAdd, term.width, false, 0}, arm, rest);
+  }
+  return v;
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,698 @@
+#include "analyzer/warp/machine.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tmemlint::warp {
+
+using kernel::kLocalWindow;
+using kernel::kParamWindow;
+using kernel::kRankShift;
+using kernel::kSharedWindow;
+
+namespace {
+
+constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t aux = 0) {
+  return Operation{o, static_cast<uint8_t>(width), is_signed, aux};
+}
+
+// Kinds of opaque terms that are not named by a step.
+constexpr uint64_t kParameterSite = uint64_t{1} << 60;
+constexpr uint64_t kSpecialSite = uint64_t{2} << 60;
+constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
+constexpr uint64_t kLaneSite = uint64_t{4} << 60;
+
+}  // namespace
+
+unsigned width_of(const Arg& arg) { return arg.kind == Arg::Kind::kRegister ? arg.width : 32; }
+
+Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
+                 std::vector<const SharedWrites*> others)
+    : program_(program), terms_(terms), launch_(launch), rank_(rank), warp_(warp), others_(std::move(others)) {
+  registers.resize(program.graph->register_count);
+  const uint32_t first = warp * kLanes;
+  if (launch.threads() < first + kLanes) existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
+  active = existing_;
+  for (std::string_view name : program.graph->module->special_registers) specials_.push_back(special(name));
+}
+
+Value Machine::special(std::string_view name) {
+  const ptx::Dimensions& b = launch_.block;
+  const ptx::Dimensions& c = launch_.cluster;
+  auto lanes = [&](auto&& f) {
+    std::array<uint64_t, kLanes> n;
+    for (unsigned l = 0; l < kLanes; ++l) n[l] = f(warp_ * kLanes + l, l);
+    return terms_.from_lanes(n, 32);
+  };
+  const char axis = name.size() > 2 && name[name.size() - 2] == '.' ? name.back() : '\0';
+  const std::string_view stem = axis != '\0' ? name.substr(0, name.size() - 2) : name;
+  auto pick = [&](uint32_t x, uint32_t y, uint32_t z) -> uint64_t { return axis == 'x' ? x : axis == 'y' ? y : axis == 'z' ? z : 0; };
+  const std::array<uint32_t, 3> in_cluster = {rank_ % std::max(1u, c.x), rank_ / std::max(1u, c.x) % std::max(1u, c.y),
+                                              rank_ / std::max(1u, c.x * c.y)};
+  auto term = [&](std::string_view of, Uniformity u, uint64_t zero = 0) {
+    uint64_t part = 0;
+    for (char ch : of) part = part * 131 + static_cast<unsigned char>(ch);
+    return terms_.opaque(kSpecialSite, part, u, 0, 32, zero);
+  };
+  if (stem == "%tid") {
+    return lanes([&](uint32_t t, unsigned) -> uint64_t { return pick(t % b.x, t / b.x % b.y, t / (b.x * b.y)); });
+  }
+  if (stem == "%ntid") return Value::of(pick(b.x, b.y, b.z));
+  if (stem == "%laneid") return lanes([](uint32_t, unsigned l) -> uint64_t { return l; });
+  if (stem == "%warpid") return Value::of(warp_);
+  if (stem == "%nwarpid") return Value::of(launch_.warps());
+  if (stem == "WARP_SZ") return Value::of(kLanes);
+  if (stem == "%lanemask_eq") return lanes([](uint32_t, unsigned l) -> uint64_t { return 1u << l; });
+  if (stem == "%lanemask_lt") return lanes([](uint32_t, unsigned l) -> uint64_t { return (1u << l) - 1; });
+  if (stem == "%lanemask_le") return lanes([](uint32_t, unsigned l) -> uint64_t { return (2ull << l) - 1; });
+  if (stem == "%lanemask_gt") return lanes([](uint32_t, unsigned l) -> uint64_t { return ~((2ull << l) - 1); });
+  if (stem == "%lanemask_ge") return lanes([](uint32_t, unsigned l) -> uint64_t { return ~((1ull << l) - 1); });
+  if (stem == "%cluster_ctarank") return Value::of(rank_);
+  if (stem == "%cluster_nctarank") return Value::of(launch_.ctas());
+  if (stem == "%cluster_ctaid") return Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2]));
+  if (stem == "%cluster_nctaid") return Value::of(pick(c.x, c.y, c.z));
+  if (stem == "%is_explicit_cluster" && launch_.ctas() > 1) return Value::of(1);
+  if (stem == "%ctaid") {
+    // The cluster's number times its size plus the place in it, so that the parity of the rank is known.
+    const std::string of = std::string("%clusterid.") + axis;
+    const uint64_t size = std::max<uint64_t>(1, pick(c.x, c.y, c.z));
+    const Value scaled = terms_.apply(op(Op::kMul, 32), term(of, Uniformity::kCta), Value::of(size));
+    return terms_.apply(op(Op::kAdd, 32), scaled, Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2])));
+  }
+  if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
+    return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
+  }
+  return term(name, Uniformity::kCta);
+}
+
+Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
+  return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
+}
+
+const Meaning& Machine::meaning(const Step& step) const {
+  return program_.meanings[program_.graph->module->instructions[step.instruction].opcode];
+}
+
+// --- operands ---
+
+Value Machine::read(const Arg& a) {
+  Value v;
+  switch (a.kind) {
+    case Arg::Kind::kRegister:
+      v = read_register(a.ref);
+      if (a.number != 0) v = terms_.apply(op(Op::kAdd, a.width), v, Value::of(a.number));
+      if (a.negated) v = terms_.apply(op(a.width == 1 ? Op::kNot : Op::kNeg, a.width), v);
+      return v;
+    case Arg::Kind::kNumber: return Value::of(a.number);
+    case Arg::Kind::kShared: return Value::of(a.number + (uint64_t{rank_} << kRankShift));
+    case Arg::Kind::kSpecial: return specials_[a.ref];
+    default: return v;
+  }
+}
+
+Value Machine::generic_address(const Arg& a, MemorySpace space) {
+  Value v = read(a);
+  if (space == MemorySpace::kShared) {
+    v = terms_.apply(op(Op::kZext, 64, false, 32), v);
+    return terms_.apply(op(Op::kAdd, 64), v, Value::of(kSharedWindow));
+  }
+  if (space == MemorySpace::kGeneric && a.kind == Arg::Kind::kShared) {
+    return terms_.apply(op(Op::kAdd, 64), v, Value::of(kSharedWindow));
+  }
+  return v;
+}
+
+Value Machine::shared_address(const Arg& a) { return terms_.apply(op(Op::kZext, 32, false, 32), read(a)); }
+
+void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t site) {
+  if (a.kind != Arg::Kind::kRegister || a.address) return;
+  Value& r = registers[a.ref];
+  if ((lanes & existing_) == existing_) {
+    r = value;
+  } else {
+    r = terms_.blend(lanes, value, r, site | (uint64_t{warp_} << 40), loops, a.width);
+  }
+}
+
+void Machine::result(const Step& step, unsigned n, const Value& value) {
+  const Arg& a = arg(step, n);
+  if (a.kind != Arg::Kind::kRegister) return;
+  if (guard_.unknown == 0) {
+    write(a, value, guard_.yes, step_);
+    return;
+  }
+  const Value old = read_register(a.ref);
+  if (guard_.term == 0) {
+    // Several unknowns decide: the register is the new or the old value, lane by lane.
+    if (value != old) registers[a.ref] = unknown(step_, 100 + n, Uniformity::kLane, a.width);
+    return;
+  }
+  Value condition;
+  condition.base = guard_.term;
+  const Value selected_args[3] = {condition, guard_.inverted ? old : value, guard_.inverted ? value : old};
+  const Value selected = terms_.apply(op(Op::kSelect, a.width), selected_args, 3);
+  write(a, selected, guard_.unknown, step_);
+  if (guard_.yes != 0) write(a, value, guard_.yes, step_);
+}
+
+Truth Machine::truth_of(const Value& p, uint32_t lanes) {
+  Truth out;
+  uint32_t based = 0;
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<unsigned>(std::countr_zero(rest));
+    const uint32_t bit = 1u << l;
+    if (p.base == 0 || (p.plain & bit) != 0) {
+      ((terms_.number_in(p, l) & 1) != 0 ? out.yes : out.no) |= bit;
+    } else {
+      based |= bit;
+    }
+    if (p.base == 0 && p.table == 0) {
+      (out.yes != 0 ? out.yes : out.no) = lanes;
+      return out;
+    }
+  }
+  if (based == 0) return out;
+  const std::vector<Terms::Part> parts = terms_.parts(p.base);
+  const uint64_t offset = terms_.number_in(p, static_cast<unsigned>(std::countr_zero(based)));
+  const bool plain = parts.size() == 1 && parts[0].coefficient == 1 && (offset & 1) == 0;
+  const bool inverse = parts.size() == 1 && parts[0].coefficient != 1 && (offset & 1) == 1;
+  if (!plain && !inverse) {
+    out.unknown = based;
+    return out;
+  }
+  const uint32_t term = parts[0].term;
+  if (const Fact* fact = facts.find(term); fact != nullptr && fact->per_lane) {
+    const uint32_t yes = inverse ? ~fact->lanes : fact->lanes;
+    out.yes |= based & yes;
+    out.no |= based & ~yes;
+    return out;
+  }
+  if (std::optional<bool> known = decide(terms_, facts, term)) {
+    (*known != inverse ? out.yes : out.no) |= based;
+    return out;
+  }
+  out.unknown = based;
+  out.term = term;
+  out.inverted = inverse;
+  return out;
+}
+
+Truth Machine::guard_of(const Step& step) {
+  if (step.guard == kNone) {
+    Truth all;
+    all.yes = active;
+    return all;
+  }
+  Value p = read_register(step.guard);
+  if (step.guard_negated) p = terms_.apply(op(Op::kNot, 1), p);
+  return truth_of(p, active);
+}
+
+// --- instructions ---
+
+void Machine::execute(const Step& step, uint32_t number) {
+  step_ = number;
+  guard_ = guard_of(step);
+  if (guard_.yes == 0 && guard_.unknown == 0) return;
+  if (step.kind == Step::Kind::kCopyIn) {
+    copy_in(step);
+    return;
+  }
+  const Meaning& m = meaning(step);
+  switch (m.action) {
+    case Action::kPure: pure(step, m); break;
+    case Action::kCompare: compare(step, m); break;
+    case Action::kMulAdd: multiply(step, m); break;
+    case Action::kMove: move(step, m); break;
+    case Action::kConvert: convert(step, m); break;
+    case Action::kToShared:
+      result(step, 0, terms_.apply(op(Op::kZext, width_of(arg(step, 0)), false, 32), read(arg(step, 1))));
+      break;
+    case Action::kFromShared:
+      result(step, 0, terms_.apply(op(Op::kAdd, 64), read(arg(step, 1)), Value::of(kSharedWindow)));
+      break;
+    case Action::kMapRank: map_rank(step, m); break;
+    case Action::kShuffle: shuffle(step, m); break;
+    case Action::kVote: vote(step, m); break;
+    case Action::kElect: elect(step); break;
+    case Action::kActiveMask: result(step, 0, Value::of(active)); break;
+    case Action::kLoad: load(step, m); break;
+    case Action::kStore: store_step(step, m); break;
+    case Action::kGeneric: generic(step, m); break;
+    case Action::kFresh: fresh(step); break;
+    default: break;
+  }
+}
+
+void Machine::pure(const Step& step, const Meaning& m) {
+  Value args[4];
+  unsigned count = 0;
+  Operation o = m.operation;
+  for (unsigned n = 1; n < step.argument_count && count < 4; ++n) args[count++] = read(arg(step, n));
+  const Arg& last = arg(step, step.argument_count - 1u);
+  if (o.op == Op::kLop3) {
+    o.aux = static_cast<uint32_t>(last.number & 0xff);
+    count = 3;
+  } else if (o.op == Op::kSelect && count == 3) {
+    // selp d, a, b, p
+    const Value p = args[2];
+    args[2] = args[1];
+    args[1] = args[0];
+    args[0] = p;
+  }
+  // A number that is wider than the operation is cut to it, as the assembler does.
+  if (o.op != Op::kSelect) {
+    for (unsigned n = 0; n < count; ++n) {
+      if (args[n].constant()) args[n].number = truncate(args[n].number, std::max<unsigned>(o.width, 32));
+    }
+  }
+  result(step, 0, terms_.apply(o, args, count));
+}
+
+void Machine::compare(const Step& step, const Meaning& m) {
+  const unsigned predicates = step.destinations;
+  if (step.argument_count < predicates + 2u) return;
+  Value a = read(arg(step, predicates));
+  Value b = read(arg(step, predicates + 1));
+  for (Value* v : {&a, &b}) {
+    if (v->constant()) v->number = truncate(v->number, m.operation.width);
+  }
+  if (m.swap) std::swap(a, b);
+  Value p = terms_.apply(m.operation, a, b);
+  const Operation negate = op(Op::kNot, 1);
+  if (m.invert) p = terms_.apply(negate, p);
+  Value q = terms_.apply(negate, p);
+  if (m.combine != Meaning::Combine::kNone && step.argument_count > predicates + 2u) {
+    const Value c = read(arg(step, predicates + 2));
+    const Op o = m.combine == Meaning::Combine::kAnd ? Op::kAnd : m.combine == Meaning::Combine::kOr ? Op::kOr : Op::kXor;
+    p = terms_.apply(op(o, 1), p, c);
+    q = terms_.apply(op(o, 1), q, c);
+  }
+  result(step, 0, p);
+  if (predicates > 1) result(step, 1, q);
+}
+
+void Machine::multiply(const Step& step, const Meaning& m) {
+  if (step.argument_count < 3) return;
+  Value a = read(arg(step, 1));
+  Value b = read(arg(step, 2));
+  const unsigned w = m.operation.width;
+  Value r;
+  unsigned out = w;
+  if (m.half == Meaning::Half::kWide) {
+    out = w * 2;
+    const Operation extend = op(m.operation.is_signed ? Op::kSext : Op::kZext, out, false, w);
+    r = terms_.apply(op(Op::kMul, out), terms_.apply(extend, a), terms_.apply(extend, b));
+  } else if (m.half == Meaning::Half::kHigh) {
+    r = terms_.apply(op(Op::kMulHi, w, m.operation.is_signed), a, b);
+  } else {
+    r = terms_.apply(op(Op::kMul, w), a, b);
+  }
+  if (m.adds && step.argument_count > 3) r = terms_.apply(op(Op::kAdd, out), r, read(arg(step, 3)));
+  result(step, 0, r);
+}
+
+void Machine::move(const Step& step, const Meaning& m) {
+  if (step.vector_count == 0) {
+    const Arg& from = arg(step, 1);
+    Value v = read(from);
+    if (v.constant() && arg(step, 0).kind == Arg::Kind::kRegister) v.number = truncate(v.number, arg(step, 0).width);
+    result(step, 0, v);
+    return;
+  }
+  const unsigned part = m.operation.width / step.vector_count;
+  if (arg(step, 0).kind == Arg::Kind::kNone) {  // unpack
+    const Value v = read(arg(step, 1));
+    for (unsigned n = 0; n < step.vector_count; ++n) {
+      const Arg& to = program_.args[step.vector_first + n];
+      if (to.kind != Arg::Kind::kRegister) continue;
+      Value piece = v;
+      if (n != 0) piece = terms_.apply(op(Op::kShr, m.operation.width), v, Value::of(n * part));
+      piece = terms_.apply(op(Op::kZext, part, false, part), piece);
+      write(to, piece, guard_.yes | guard_.unknown, step_);
+    }
+    return;
+  }
+  Value v;
+  for (unsigned n = 0; n < step.vector_count; ++n) {
+    Value piece = terms_.apply(op(Op::kZext, m.operation.width, false, part), read(program_.args[step.vector_first + n]));
+    if (n != 0) piece = terms_.apply(op(Op::kShl, m.operation.width), piece, Value::of(n * part));
+    v = n == 0 ? piece : terms_.apply(op(Op::kOr, m.operation.width), v, piece);
+  }
+  result(step, 0, v);
+}
+
+void Machine::convert(const Step& step, const Meaning& m) {
+  const unsigned to = m.operation.width;
+  const unsigned from = m.from_width;
+  // Widened by the source's sign, then cut to the destination's type, then to fill a wider register by its sign.
+  const unsigned keep = std::min(to, from);
+  const unsigned reg = std::max<unsigned>(to, width_of(arg(step, 0)));
+  Value v = read(arg(step, 1));
+  if (from >= to) {
+    v = terms_.apply(op(m.operation.is_signed && reg > to ? Op::kSext : Op::kZext, reg, false, keep), v);
+  } else {
+    v = terms_.apply(op(m.from_signed ? Op::kSext : Op::kZext, to, false, from), v);
+  }
+  result(step, 0, v);
+}
+
+void Machine::map_rank(const Step& step, const Meaning&) {
+  if (step.argument_count < 3) return;
+  const Value a = read(arg(step, 1));
+  const Value rank = read(arg(step, 2));
+  const unsigned w = std::max(32u, width_of(arg(step, 0)));
+  const Value offset = terms_.apply(op(Op::kAnd, w), a, Value::of(truncate(~(uint64_t{0xff} << kRankShift), w)));
+  const Value window = terms_.apply(op(Op::kShl, w), terms_.apply(op(Op::kZext, w, false, 32), rank), Value::of(kRankShift));
+  result(step, 0, terms_.apply(op(Op::kOr, w), offset, window));
+}
+
+void Machine::shuffle(const Step& step, const Meaning& m) {
+  const unsigned d = step.destinations;
+  if (step.argument_count < d + 3u) return;
+  const Value a = read(arg(step, d));
+  const Value b = read(arg(step, d + 1));
+  const Value c = read(arg(step, d + 2));
+  const unsigned w = width_of(arg(step, 0));
+  const bool whole = c.constant() && ((c.number >> 8) & 0x1f) == 0;
+  Value v;
+  Value in_range = Value::of(1);
+  if (terms_.uniform(a, existing_)) {
+    v = a;
+  } else if (!b.constant() || !whole) {
+    v = unknown(step_, 0, Uniformity::kLane, w);
+    in_range = unknown(step_, 1, Uniformity::kLane, 1);
+  } else {
+    const unsigned limit = static_cast<unsigned>(c.number & 0x1f);
+    auto source = [&](unsigned l) -> unsigned {
+      const auto by = static_cast<unsigned>(b.number & 0x1f);
+      switch (m.shuffle) {
+        case Meaning::Shuffle::kIdx: return by <= limit ? by : l;
+        case Meaning::Shuffle::kUp: return l >= by + limit && l >= by ? l - by : l;
+        case Meaning::Shuffle::kDown: return l + by <= limit ? l + by : l;
+        default: return (l ^ by) <= limit ? l ^ by : l;
+      }
+    };
+    const bool one = m.shuffle == Meaning::Shuffle::kIdx;
+    if (a.base == 0) {
+      std::array<uint64_t, kLanes> n;
+      for (unsigned l = 0; l < kLanes; ++l) n[l] = terms_.number_in(a, source(l));
+      v = terms_.from_lanes(n, w);
+    } else if (one) {
+      v = terms_.lane(a, source(0));
+      if (v.base != 0 && terms_[v.base].uniformity == Uniformity::kLane) {
+        Value picked = terms_.opaque(kLaneSite | v.base, source(0), Uniformity::kWarp, terms_.loops(v), w);
+        picked.number = v.number;
+        v = picked;
+      }
+    } else {
+      v = unknown(step_, 0, Uniformity::kLane, w);
+    }
+    if (!one) in_range = unknown(step_, 1, Uniformity::kLane, 1);
+  }
+  result(step, 0, v);
+  if (d > 1) result(step, 1, in_range);
+}
+
+void Machine::vote(const Step& step, const Meaning& m) {
+  const unsigned d = step.destinations;
+  if (step.argument_count < d + 1u) return;
+  const uint32_t lanes = guard_.yes | guard_.unknown;
+  const Truth t = truth_of(read(arg(step, d)), lanes);
+  const bool one_unknown = t.unknown == lanes && t.term != 0 && terms_[t.term].uniformity != Uniformity::kLane;
+  Value condition;
+  condition.base = t.term;
+  if (t.inverted) condition = terms_.apply(op(Op::kNot, 1), condition);
+  const bool ballot = m.vote == Meaning::Vote::kBallot;
+  Value v;
+  if (t.unknown == 0) {
+    switch (m.vote) {
+      case Meaning::Vote::kAny: v = Value::of(t.yes != 0 ? 1 : 0); break;
+      case Meaning::Vote::kAll: v = Value::of(t.no == 0 ? 1 : 0); break;
+      case Meaning::Vote::kUni: v = Value::of(t.yes == 0 || t.no == 0 ? 1 : 0); break;
+      default: v = Value::of(t.yes); break;
+    }
+  } else if (one_unknown && ballot) {
+    const Value args[3] = {condition, Value::of(lanes), Value::of(0)};
+    v = terms_.apply(op(Op::kSelect, 32), args, 3);
+  } else if (one_unknown) {
+    v = m.vote == Meaning::Vote::kUni ? Value::of(1) : condition;
+  } else if ((m.vote == Meaning::Vote::kAny && t.yes != 0) || (m.vote == Meaning::Vote::kAll && t.no != 0)) {
+    v = Value::of(m.vote == Meaning::Vote::kAny ? 1 : 0);
+  } else {
+    v = unknown(step_, 0, Uniformity::kWarp, ballot ? 32 : 1);
+  }
+  result(step, 0, v);
+}
+
+void Machine::elect(const Step& step) {
+  // One lane of the mask, the same each time; which one is the implementation's choice.
+  uint32_t lanes = guard_.yes | guard_.unknown;
+  if (step.argument_count > step.destinations) {
+    const Value mask = read(arg(step, step.destinations));
+    if (mask.constant() && (mask.number & lanes) != 0) lanes &= static_cast<uint32_t>(mask.number);
+  }
+  const auto leader = static_cast<unsigned>(std::countr_zero(lanes));
+  std::array<uint64_t, kLanes> p{};
+  p[leader] = 1;
+  const Value elected = terms_.from_lanes(p, 1);
+  if (step.destinations > 1) {
+    result(step, 0, Value::of(leader));
+    result(step, 1, elected);
+  } else {
+    result(step, 0, elected);
+  }
+}
+
+void Machine::generic(const Step& step, const Meaning& m) {
+  Value args[8];
+  unsigned count = 0;
+  bool complete = step.vector_count == 0;
+  for (unsigned n = step.destinations; n < step.argument_count && count < 6; ++n) {
+    const Arg& a = arg(step, n);
+    complete = complete && a.kind != Arg::Kind::kNone && !a.address;
+    args[count++] = read(a);
+  }
+  Uniformity u = Uniformity::kCta;
+  for (unsigned n = 0; n < count; ++n) u = std::max(u, terms_.uniformity(args[n]));
+  for (unsigned n = 0; n < step.vector_count; ++n) {
+    const Arg& a = program_.args[step.vector_first + n];
+    if (a.kind == Arg::Kind::kRegister) u = std::max(u, terms_.uniformity(read_register(a.ref)));
+  }
+  const bool vector_results = step.destinations > 0 && arg(step, 0).kind == Arg::Kind::kNone;
+  const unsigned results = vector_results ? step.vector_count : step.destinations;
+  for (unsigned n = 0; n < results; ++n) {
+    const Arg& to = vector_results ? program_.args[step.vector_first + n] : arg(step, n);
+    if (to.kind != Arg::Kind::kRegister) continue;
+    Value v;
+    if (complete && !vector_results) {
+      args[count] = Value::of(n);
+      Operation o = m.operation;
+      o.op = Op::kGeneric;
+      o.aux = program_.graph->module->instructions[step.instruction].opcode;
+      o.width = to.width;
+      v = terms_.apply(o, args, count + 1);
+    } else {
+      v = unknown(step_, n, u, to.width);
+    }
+    if (vector_results) write(to, v, guard_.yes | guard_.unknown, step_);
+    else result(step, n, v);
+  }
+}
+
+void Machine::fresh(const Step& step) {
+  const bool vector_results = step.destinations > 0 && arg(step, 0).kind == Arg::Kind::kNone;
+  const unsigned results = vector_results ? step.vector_count : step.destinations;
+  for (unsigned n = 0; n < results; ++n) {
+    const Arg& to = vector_results ? program_.args[step.vector_first + n] : arg(step, n);
+    if (to.kind != Arg::Kind::kRegister) continue;
+    const Value v = unknown(step_, n, Uniformity::kLane, to.width);
+    if (vector_results) write(to, v, guard_.yes | guard_.unknown, step_);
+    else result(step, n, v);
+  }
+}
+
+// --- memory ---
+
+Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index) {
+  const uint64_t window = kernel::window_of(address);
+  std::optional<Value> own = memory.load(terms_, address, bytes);
+  if (window == kSharedWindow) {
+    read_shared = true;
+    std::vector<Value> candidates;
+    bool listed = true;
+    if (own) candidates.push_back(*own);
+    const bool own_unknown = !own && memory.touches(address, bytes);
+    for (const SharedWrites* other : others_) {
+      for (const auto& [at, record] : other->overlapping(address, bytes)) {
+        if (record.unknown || at > address || at + record.bytes < address + bytes) {
+          listed = false;
+          continue;
+        }
+        const Value v = extract(terms_, record.value, record.bytes, static_cast<unsigned>(address - at), bytes);
+        if (std::find(candidates.begin(), candidates.end(), v) == candidates.end()) candidates.push_back(v);
+      }
+    }
+    if (candidates.size() == 1 && listed && !own_unknown) return candidates[0];
+    if (candidates.empty() && listed && !own_unknown && !m.fresh) {
+      // Never written by a thread: asynchronous copies may change it, so it is another word each time it is read.
+      return unknown(kUnwrittenSite | site, index, Uniformity::kWarp, bytes * 8);
+    }
+    const uint32_t join = terms_.join(kUnwrittenSite | site, (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
+    Term& term = terms_.mutable_term(join);
+    term.set = candidates;
+    term.listed = listed && !own_unknown && candidates.size() <= 8;
+    term.zero_bits = ~truncate(~uint64_t{0}, bytes * 8);
+    Value v;
+    v.base = join;
+    return v;
+  }
+  if (own) return *own;
+  if (memory.touches(address, bytes)) return unknown(site, 200 + index, Uniformity::kLane, bytes * 8);
+  if (window == kParamWindow && address - kParamWindow < program_.layout.kernel_parameters()) {
+    return terms_.opaque(kParameterSite, (address << 4) | bytes, Uniformity::kCta, 0, bytes * 8);
+  }
+  return unknown(site, 200 + index, window == kLocalWindow ? Uniformity::kLane : Uniformity::kWarp, bytes * 8);
+}
+
+Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site) {
+  const unsigned bytes = m.access_width / 8;
+  const uint32_t lanes = guard_.yes | guard_.unknown;
+  if (bytes > 8) return unknown(site, index, terms_.uniform(address, lanes) ? Uniformity::kWarp : Uniformity::kLane, 64);
+  Value v;
+  if (address.known() && terms_.uniform(address, lanes)) {
+    const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
+    const bool global = kernel::window_of(at) == kernel::kGlobalWindow || kernel::window_of(at) == kernel::kConstWindow;
+    v = global ? unknown(site, index, Uniformity::kWarp, m.access_width) : load_known(at, m, bytes, site, index);
+  } else if (address.known() && kernel::window_of(address.number) != kernel::kGlobalWindow) {
+    // Another word per lane; worth reading one by one only if all of them are numbers.
+    std::array<uint64_t, kLanes> n{};
+    bool numbers = true;
+    for (unsigned l = 0; l < kLanes && numbers; ++l) {
+      if (((lanes >> l) & 1) == 0) continue;
+      const Value one = load_known(terms_.number_in(address, l), m, bytes, site, index);
+      const Value mine = terms_.lane(one, l);
+      numbers = mine.base == 0;
+      n[l] = mine.number;
+    }
+    v = numbers ? terms_.from_lanes(n, m.access_width) : unknown(site, index, Uniformity::kLane, m.access_width);
+  } else {
+    const bool same = terms_.uniform(address, lanes);
+    v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
+  }
+  if (m.access_signed) v = terms_.apply(op(Op::kSext, 64, false, m.access_width), v);
+  return v;
+}
+
+void Machine::load(const Step& step, const Meaning& m) {
+  const unsigned last = step.argument_count - 1u;
+  // ld d, [a] {, cache policy}: the address is the bracketed operand.
+  unsigned at = last;
+  for (unsigned n = 0; n < step.argument_count; ++n) {
+    if (arg(step, n).address) at = n;
+  }
+  const Value address = generic_address(arg(step, at), m.space);
+  const bool vector = step.vector_count != 0 && arg(step, 0).kind == Arg::Kind::kNone;
+  const unsigned count = vector ? step.vector_count : 1;
+  for (unsigned n = 0; n < count; ++n) {
+    const Arg& to = vector ? program_.args[step.vector_first + n] : arg(step, 0);
+    if (to.kind != Arg::Kind::kRegister) continue;
+    const Value where = n == 0 ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
+    Value v = load_one(where, m, n, step_);
+    if (v.constant()) v.number = truncate(v.number, to.width);
+    if (vector) write(to, v, guard_.yes | guard_.unknown, step_);
+    else result(step, 0, v);
+  }
+}
+
+void Machine::store(const Value& address, unsigned bytes, const Value& value, uint32_t lanes, uint64_t site) {
+  if (!address.known() || lanes == 0) return;  // assumed not to touch what the protocol is made of
+  const bool same_place = terms_.uniform(address, lanes);
+  const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
+  const uint64_t window = kernel::window_of(at);
+  if (window == kernel::kGlobalWindow || window == kernel::kConstWindow) return;
+  if (!same_place) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+      memory.clobber(terms_.number_in(address, static_cast<unsigned>(std::countr_zero(rest))), bytes);
+    }
+    return;
+  }
+  if (bytes > 8) {
+    memory.clobber(at, bytes);
+    return;
+  }
+  Value stored = value;
+  const unsigned width = bytes * 8;
+  if (stored.constant()) stored.number = truncate(stored.number, width);
+  if (window == kSharedWindow) {
+    // One word for all: some lane's value.
+    if (!terms_.uniform(stored, lanes)) {
+      stored = unknown(site, 300, Uniformity::kWarp, width);
+    } else {
+      stored = terms_.lane(stored, static_cast<unsigned>(std::countr_zero(lanes)));
+    }
+    SharedWrites::Record record;
+    record.bytes = static_cast<uint8_t>(bytes);
+    record.value = stored;
+    // Terms of this warp's paths mean nothing to another warp.
+    bool nameable = true;
+    for (const Terms::Part& part : terms_.parts(stored.base)) {
+      const Term& t = terms_[part.term];
+      nameable = nameable && (t.kind == TermKind::kAllocation || (t.loops == 0 && t.uniformity == Uniformity::kCta));
+    }
+    if (!nameable) {
+      if (auto numbers = terms_.enumerate(stored, 0, width, filter(terms_, facts)); numbers && numbers->size() <= 8) {
+        for (uint64_t n : *numbers) {
+          record.value = Value::of(n);
+          writes.add(at, record);
+        }
+      } else {
+        record.value = Value{};
+        record.unknown = true;
+        writes.add(at, record);
+      }
+    } else {
+      writes.add(at, record);
+    }
+  } else if ((lanes & existing_) != existing_) {
+    // Private memory of some lanes only.
+    const std::optional<Value> old = memory.load(terms_, at, bytes);
+    stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
+  }
+  memory.store(at, bytes, stored);
+}
+
+void Machine::store_step(const Step& step, const Meaning& m) {
+  unsigned at = 0;
+  while (at < step.argument_count && !arg(step, at).address) ++at;
+  if (at >= step.argument_count) return;
+  const Value address = generic_address(arg(step, at), m.space);
+  const unsigned bytes = m.access_width / 8;
+  const uint32_t lanes = guard_.yes | guard_.unknown;
+  const unsigned count = step.vector_count != 0 ? step.vector_count : 1;
+  for (unsigned n = 0; n < count; ++n) {
+    if (step.vector_count == 0 && at + 1u >= step.argument_count) return;
+    const Arg& from = step.vector_count != 0 ? program_.args[step.vector_first + n] : arg(step, at + 1);
+    Value v = read(from);
+    if (guard_.unknown != 0) v = unknown(step_, 302 + n, Uniformity::kWarp, std::min(m.access_width, uint8_t{64}));
+    const Value where = n == 0 ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * bytes));
+    store(where, bytes, v, lanes, step_ | (uint64_t{n} << 32));
+  }
+}
+
+void Machine::copy_in(const Step& step) {
+  const Arg& to = arg(step, 0);
+  const Arg& from = arg(step, 1);
+  Value v;
+  if (from.address) {
+    Meaning m;
+    m.access_width = from.width;
+    v = load_one(Value::of(from.number), m, 0, step_);
+  } else {
+    v = read(from);
+  }
+  if (to.address) store(Value::of(to.number), to.width / 8, v, active, step_);
+  else write(to, v, active, step_);
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,97 @@
+// The semantics of instructions over the 32 lanes of a warp: registers, memory and decided facts in, the same out.
+// It knows nothing of paths or of the protocol; drivers do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/kernel/launch.h"
+#include "analyzer/warp/facts.h"
+#include "analyzer/warp/memory.h"
+#include "analyzer/warp/program.h"
+
+namespace tmemlint::warp {
+
+// A truth value over the lanes of a mask: where it is known, and the one unknown that decides the rest.
+struct Truth {
+  uint32_t yes = 0;      // lanes where it is certainly true
+  uint32_t no = 0;       // lanes where it is certainly false
+  uint32_t unknown = 0;  // the others
+  uint32_t term = 0;     // that decides them; 0: several do
+  bool inverted = false; // they are true where the term is false
+};
+
+class Machine {
+ public:
+  Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
+          std::vector<const SharedWrites*> others);
+
+  std::vector<Value> registers;  // graph-wide
+  Memory memory;
+  Facts facts;
+  uint32_t active = kAllLanes;
+  uint64_t loops = 0;            // set of loops around the code being executed
+  uint64_t generation = 0;       // names joins of the path being followed
+  SharedWrites writes;           // what was written to shared memory so far, on any path
+  bool read_shared = false;
+
+  uint32_t existing() const { return existing_; }
+  uint32_t rank() const { return rank_; }
+  const Program& program() const { return program_; }
+  Terms& terms() { return terms_; }
+
+  // Executes a step that is not an event (those only change what `write` and `store` are told by the driver).
+  void execute(const Step& step, uint32_t step_number);
+  const Meaning& meaning(const Step& step) const;
+
+  Value read(const Arg& arg);
+  Value read_register(uint32_t r) { return resolve(terms_, facts, registers[r]); }
+  // The generic address that a bracketed operand names in a state space.
+  Value generic_address(const Arg& arg, MemorySpace space);
+  void write(const Arg& arg, const Value& value, uint32_t lanes, uint64_t site);
+  void store(const Value& address, unsigned bytes, const Value& value, uint32_t lanes, uint64_t site);
+  // A shared::cluster address as an operand of mbarriers and commits: 32 bits.
+  Value shared_address(const Arg& arg);
+
+  Truth truth_of(const Value& predicate, uint32_t lanes);
+  // The lanes of `active` in which a step's guard holds; unknown ones are in the Truth.
+  Truth guard_of(const Step& step);
+  Value unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width);
+
+ private:
+  void pure(const Step& step, const Meaning& m);
+  void compare(const Step& step, const Meaning& m);
+  void multiply(const Step& step, const Meaning& m);
+  void move(const Step& step, const Meaning& m);
+  void convert(const Step& step, const Meaning& m);
+  void map_rank(const Step& step, const Meaning& m);
+  void shuffle(const Step& step, const Meaning& m);
+  void vote(const Step& step, const Meaning& m);
+  void elect(const Step& step);
+  void load(const Step& step, const Meaning& m);
+  void store_step(const Step& step, const Meaning& m);
+  void generic(const Step& step, const Meaning& m);
+  void fresh(const Step& step);
+  void copy_in(const Step& step);
+  Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
+  Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
+  Value special(std::string_view name);
+  void result(const Step& step, unsigned n, const Value& value);
+  const Arg& arg(const Step& step, unsigned n) const { return program_.args[step.first_arg + n]; }
+
+  const Program& program_;
+  Terms& terms_;
+  const kernel::Launch& launch_;
+  uint32_t rank_;
+  uint32_t warp_;
+  uint32_t existing_ = kAllLanes;
+  std::vector<const SharedWrites*> others_;
+  std::vector<Value> specials_;
+  uint64_t step_ = 0;          // number of the step being executed
+  Truth guard_;                // of the step being executed
+};
+
+// The width of a register that an operand names, 32 where it names none.
+unsigned width_of(const Arg& arg);
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,326 @@
+#include "analyzer/warp/meaning.h"
+
+#include <array>
+#include <string_view>
+
+namespace tmemlint::warp {
+
+using ptx::Opcode;
+using ptx::Type;
+
+namespace {
+
+bool is_signed(Type t) { return t == Type::kS8 || t == Type::kS16 || t == Type::kS32 || t == Type::kS64; }
+
+bool is_integer(Type t) {
+  switch (t) {
+    case Type::kB8: case Type::kU8: case Type::kS8: case Type::kB16: case Type::kU16: case Type::kS16:
+    case Type::kB32: case Type::kU32: case Type::kS32: case Type::kB64: case Type::kU64: case Type::kS64:
+    case Type::kPred: return true;
+    default: return false;
+  }
+}
+
+// The type suffixes of a spelling, in order.
+struct Types {
+  std::array<Type, 4> list{};
+  unsigned count = 0;
+  Type first() const { return count > 0 ? list[0] : Type::kNone; }
+  Type last() const { return count > 0 ? list[count - 1] : Type::kNone; }
+};
+
+Types types_of(const Opcode& opcode) {
+  Types out;
+  for (std::string_view m : opcode.modifiers) {
+    const Type t = ptx::type_from_suffix(m);
+    if (t != Type::kNone && out.count < out.list.size()) out.list[out.count++] = t;
+  }
+  return out;
+}
+
+uint8_t width_of(Type t) {
+  const unsigned b = ptx::bits(t);
+  return static_cast<uint8_t>(b == 0 ? 32 : (b > 64 ? 64 : b));
+}
+
+MemorySpace space_of(const Opcode& opcode) {
+  for (std::string_view m : opcode.modifiers) {
+    if (m == "shared" || m == "shared::cta" || m == "shared::cluster") return MemorySpace::kShared;
+    if (m == "local") return MemorySpace::kLocal;
+    if (m == "param" || m == "param::entry" || m == "param::func") return MemorySpace::kParam;
+    if (m == "const") return MemorySpace::kConst;
+    if (m == "global") return MemorySpace::kGlobal;
+  }
+  return MemorySpace::kGeneric;
+}
+
+uint8_t elements_of(const Opcode& opcode) {
+  for (std::string_view m : opcode.modifiers) {
+    if (m == "v2") return 2;
+    if (m == "v4") return 4;
+    if (m == "v8") return 8;
+  }
+  return 1;
+}
+
+void pure(Meaning& m, Op op, Type t) {
+  m.action = Action::kPure;
+  m.operation = {op, width_of(t), is_signed(t), 0};
+}
+
+// Comparisons as equality and less-than; false when the operator is not one of integers.
+bool compare(Meaning& m, const Opcode& opcode, Type t) {
+  m.operation = {Op::kEq, width_of(t), is_signed(t), 0};
+  for (std::string_view s : opcode.modifiers) {
+    if (s == "eq") return true;
+    if (s == "ne") { m.invert = true; return true; }
+    const bool unsigned_name = s == "lo" || s == "ls" || s == "hi" || s == "hs";
+    if (unsigned_name) m.operation.is_signed = false;
+    if (s == "lt" || s == "lo") { m.operation.op = Op::kLt; return true; }
+    if (s == "ge" || s == "hs") { m.operation.op = Op::kLt; m.invert = true; return true; }
+    if (s == "gt" || s == "hi") { m.operation.op = Op::kLt; m.swap = true; return true; }
+    if (s == "le" || s == "ls") { m.operation.op = Op::kLt; m.swap = m.invert = true; return true; }
+  }
+  return false;
+}
+
+struct Simple {
+  std::string_view root;
+  Op op;
+};
+constexpr std::array<Simple, 24> kSimple = {{{"and", Op::kAnd}, {"or", Op::kOr}, {"xor", Op::kXor}, {"not", Op::kNot},
+                                             {"shl", Op::kShl}, {"shr", Op::kShr}, {"neg", Op::kNeg}, {"abs", Op::kAbs},
+                                             {"min", Op::kMin}, {"max", Op::kMax}, {"div", Op::kDiv}, {"rem", Op::kRem},
+                                             {"add", Op::kAdd}, {"sub", Op::kSub}, {"bfe", Op::kBfe}, {"bfi", Op::kBfi},
+                                             {"clz", Op::kClz}, {"brev", Op::kBrev}, {"bfind", Op::kBfind}, {"popc", Op::kPopc},
+                                             {"fns", Op::kFns}, {"selp", Op::kSelect}, {"lop3", Op::kLop3}, {"prmt", Op::kPrmt}}};
+
+bool decode_arithmetic(Meaning& m, const Opcode& opcode, const Types& types) {
+  const Type t = types.last();
+  for (const Simple& s : kSimple) {
+    if (s.root != opcode.root) continue;
+    if (opcode.root == "selp") {
+      // A selection moves bits, whatever their type.
+      m.action = Action::kPure;
+      m.operation = {Op::kSelect, width_of(t), false, 0};
+      return true;
+    }
+    if (!is_integer(t) || opcode.has("cc") || opcode.has("sat")) return false;
+    if (opcode.root == "prmt" && opcode.modifiers.size() > 1) return false;  // .f4e and the like
+    if (opcode.root == "lop3" && opcode.has("BoolOp")) return false;
+    pure(m, s.op, t);
+    if (opcode.root == "bfind") m.operation.aux = opcode.has("shiftamt") ? 1 : 0;
+    if (opcode.root == "clz" || opcode.root == "popc" || opcode.root == "fns" || opcode.root == "brev") m.operation.is_signed = false;
+    m.is_move_like = s.op == Op::kShl || s.op == Op::kOr;
+    return true;
+  }
+  if (opcode.root == "shf") {
+    m.action = Action::kPure;
+    m.operation = {Op::kFunnel, 32, false, (opcode.has("r") ? 1u : 0u) + (opcode.has("clamp") ? 2u : 0u)};
+    return true;
+  }
+  if ((opcode.root == "mul" || opcode.root == "mad") && is_integer(t) && !opcode.has("cc") && !opcode.has("sat")) {
+    m.action = Action::kMulAdd;
+    m.adds = opcode.root == "mad";
+    m.operation = {Op::kMul, width_of(t), is_signed(t), 0};
+    m.half = opcode.has("wide") ? Meaning::Half::kWide : (opcode.has("hi") ? Meaning::Half::kHigh : Meaning::Half::kLow);
+    return true;
+  }
+  return false;
+}
+
+bool decode_mbarrier(Meaning& m, const Opcode& opcode) {
+  if (opcode.root != "mbarrier" || opcode.modifiers.empty()) return false;
+  const std::string_view what = opcode.modifiers[0];
+  m.action = Action::kMbarrier;
+  m.remote = opcode.has("shared::cluster");
+  m.relaxed = opcode.has("relaxed");
+  m.cluster_scope = opcode.has("cluster");
+  m.destinations = 0;
+  if (what == "init") m.mbarrier = Mbarrier::kInit;
+  else if (what == "inval") m.mbarrier = Mbarrier::kInvalidate;
+  else if (what == "expect_tx") m.mbarrier = Mbarrier::kExpectTx;
+  else if (what == "complete_tx") m.mbarrier = Mbarrier::kCompleteTx;
+  else if (what == "arrive") m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
+  else if (what == "arrive_drop") m.mbarrier = Mbarrier::kArriveDrop;
+  else if (what == "test_wait") m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
+  else if (what == "try_wait") m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
+  else m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
+  return true;
+}
+
+bool decode_barrier(Meaning& m, const Opcode& opcode) {
+  if (opcode.root != "bar" && opcode.root != "barrier") return false;
+  m.destinations = 0;
+  m.relaxed = opcode.has("relaxed");
+  if (opcode.has("cluster")) {
+    m.action = Action::kClusterBarrier;
+    m.cluster_barrier = opcode.has("wait") ? ClusterBarrier::kWait : ClusterBarrier::kArrive;
+    return true;
+  }
+  m.action = Action::kBarrier;
+  if (opcode.has("warp")) m.barrier = Barrier::kWarp;
+  else if (opcode.has("arrive")) m.barrier = Barrier::kArrive;
+  else if (opcode.has("red")) m.barrier = Barrier::kReduce, m.destinations = 1;
+  else m.barrier = Barrier::kSync;
+  return true;
+}
+
+bool decode_asynchronous(Meaning& m, const Opcode& opcode) {
+  const std::string_view root = opcode.root;
+  if (root == "cp" && opcode.has("mbarrier")) {
+    m.action = Action::kMbarrier;
+    m.mbarrier = Mbarrier::kAsyncArrive;
+    m.destinations = 0;
+    return true;
+  }
+  if ((root == "cp" || root == "st" || root == "red") && opcode.has("async")) {
+    m.action = Action::kAsyncCopy;
+    m.destinations = 0;
+    m.writes_shared = true;
+    return true;
+  }
+  if (root == "clusterlaunchcontrol") {
+    if (opcode.has("try_cancel")) {
+      m.action = Action::kAsyncCopy;
+      m.destinations = 0;
+      m.writes_shared = true;
+    } else {
+      m.action = Action::kGeneric;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
+  const std::string_view root = opcode.root;
+  if (root == "ld" || root == "ldu") {
+    m.action = Action::kLoad;
+    m.space = space_of(opcode);
+    m.access_width = static_cast<uint8_t>(ptx::bits(types.last()) == 128 ? 128 : width_of(types.last()));
+    m.access_signed = is_signed(types.last());
+    m.elements = elements_of(opcode);
+    m.fresh = opcode.has("volatile") || opcode.has("acquire") || opcode.has("relaxed") || opcode.has("mmio");
+    return true;
+  }
+  if (root == "st") {
+    m.action = Action::kStore;
+    m.destinations = 0;
+    m.space = space_of(opcode);
+    m.access_width = static_cast<uint8_t>(ptx::bits(types.last()) == 128 ? 128 : width_of(types.last()));
+    m.elements = elements_of(opcode);
+    return true;
+  }
+  if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||
+      root == "match" || root == "redux" || root == "getctarank" || root == "isspacep" || root == "istypep") {
+    m.action = root == "redux" || root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    return true;
+  }
+  if (root == "red" || root == "stmatrix" || root == "sust" || root == "prefetch" || root == "prefetchu" ||
+      root == "nanosleep" || root == "membar" || root == "applypriority" || root == "discard" || root == "pmevent" ||
+      root == "setmaxnreg" || root == "brkpt" || root == "tensormap" || root == "multimem") {
+    m.action = Action::kNothing;
+    m.destinations = 0;
+    return true;
+  }
+  return false;
+}
+
+bool decode_lanes(Meaning& m, const Opcode& opcode) {
+  if (opcode.root == "shfl") {
+    m.action = Action::kShuffle;
+    m.shuffle = opcode.has("up") ? Meaning::Shuffle::kUp
+                : opcode.has("down") ? Meaning::Shuffle::kDown
+                : opcode.has("bfly") ? Meaning::Shuffle::kBfly
+                                     : Meaning::Shuffle::kIdx;
+    return true;
+  }
+  if (opcode.root == "vote") {
+    m.action = Action::kVote;
+    m.vote = opcode.has("ballot") ? Meaning::Vote::kBallot
+             : opcode.has("all") ? Meaning::Vote::kAll
+             : opcode.has("uni") ? Meaning::Vote::kUni
+                                 : Meaning::Vote::kAny;
+    return true;
+  }
+  if (opcode.root == "elect") {
+    m.action = Action::kElect;
+    return true;
+  }
+  if (opcode.root == "activemask") {
+    m.action = Action::kActiveMask;
+    return true;
+  }
+  if (opcode.root == "mapa") {
+    m.action = Action::kMapRank;
+    m.space = space_of(opcode);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
+  Meaning m;
+  const std::string_view root = opcode.root;
+  const Types types = types_of(opcode);
+  if (root == "tcgen05") {
+    m.form = ptx::decode(opcode);
+    m.action = Action::kTcgen05;
+    m.destinations = m.form.op == ptx::Tcgen05::kLd ? 1 : (m.form.op == ptx::Tcgen05::kLdRed ? 2 : 0);
+    return m;
+  }
+  if (decode_mbarrier(m, opcode) || decode_barrier(m, opcode) || decode_asynchronous(m, opcode)) return m;
+  if (root == "fence") {
+    m.destinations = 0;
+    m.action = opcode.text.starts_with("fence.proxy") ? Action::kProxyFence : Action::kNothing;
+    return m;
+  }
+  if (root == "griddepcontrol") {
+    m.action = Action::kGridDependency;
+    m.destinations = 0;
+    return m;
+  }
+  if (decode_memory(m, opcode, types) || decode_lanes(m, opcode)) return m;
+  if (root == "mov") {
+    m.action = Action::kMove;
+    m.is_move_like = true;
+    m.operation = {Op::kMov, width_of(types.last()), false, 0};
+    if (ptx::bits(types.last()) == 128) m.action = Action::kFresh;
+    return m;
+  }
+  if (root == "setp" && is_integer(types.last()) && compare(m, opcode, types.last())) {
+    m.action = Action::kCompare;
+    m.combine = opcode.has("and") ? Meaning::Combine::kAnd
+                : opcode.has("or") ? Meaning::Combine::kOr
+                : opcode.has("xor") ? Meaning::Combine::kXor
+                                    : Meaning::Combine::kNone;
+    return m;
+  }
+  if (root == "cvt") {
+    m.action = Action::kGeneric;
+    if (types.count == 2 && is_integer(types.list[0]) && is_integer(types.list[1]) && !opcode.has("sat") && !opcode.has("pack")) {
+      m.action = Action::kConvert;
+      m.operation = {Op::kZext, width_of(types.list[0]), is_signed(types.list[0]), 0};
+      m.from_width = width_of(types.list[1]);
+      m.from_signed = is_signed(types.list[1]);
+      m.is_move_like = true;
+      return m;
+    }
+  }
+  if (root == "cvta") {
+    const bool to = opcode.has("to");
+    m.action = space_of(opcode) == MemorySpace::kShared ? (to ? Action::kToShared : Action::kFromShared) : Action::kMove;
+    m.operation = {Op::kMov, width_of(types.last()), false, 0};
+    return m;
+  }
+  if (decode_arithmetic(m, opcode, types)) return m;
+  m.action = Action::kGeneric;
+  m.operation = {Op::kGeneric, width_of(types.count > 0 ? types.first() : Type::kB32), false, number};
+  if (opcode.root == "setp" || opcode.root == "testp") m.operation.width = 1;
+  return m;
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,109 @@
+#include "analyzer/warp/memory.h"
+
+#include <algorithm>
+
+namespace tmemlint::warp {
+
+namespace {
+
+const std::vector<Cell> kNoCells;
+
+// First cell that ends behind `address`.
+auto first_touching(const std::vector<Cell>& cells, uint64_t address) {
+  auto at = std::lower_bound(cells.begin(), cells.end(), address, [](const Cell& c, uint64_t a) { return c.address < a; });
+  while (at != cells.begin() && std::prev(at)->address + std::prev(at)->bytes > address) --at;
+  return at;
+}
+
+// Most values one cell may be seen to hold before it is just unknown.
+constexpr size_t kMaxRecords = 12;
+
+}  // namespace
+
+const std::vector<Cell>& Memory::cells() const { return cells_ == nullptr ? kNoCells : *cells_; }
+
+bool Memory::touches(uint64_t address, uint64_t bytes) const {
+  auto at = first_touching(cells(), address);
+  return at != cells().end() && at->address < address + bytes;
+}
+
+void Memory::clobber(uint64_t address, uint64_t bytes) {
+  if (!touches(address, bytes)) return;
+  std::vector<Cell> next;
+  for (const Cell& c : cells()) {
+    if (c.address + c.bytes <= address || c.address >= address + bytes) next.push_back(c);
+  }
+  replace(std::move(next));
+}
+
+void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
+  Cell cell;
+  cell.address = address;
+  cell.bytes = static_cast<uint8_t>(bytes);
+  cell.value = value;
+  std::vector<Cell> next;
+  next.reserve(cells().size() + 1);
+  bool placed = false;
+  for (const Cell& c : cells()) {
+    if (c == cell) return;
+    if (c.address + c.bytes > address && c.address < address + bytes) continue;
+    if (!placed && c.address > address) {
+      next.push_back(cell);
+      placed = true;
+    }
+    next.push_back(c);
+  }
+  if (!placed) next.push_back(cell);
+  replace(std::move(next));
+}
+
+Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes) {
+  if (offset == 0 && bytes == from) return value;
+  Value v = value;
+  if (offset != 0) v = terms.apply({Op::kShr, static_cast<uint8_t>(from * 8), false, 0}, v, Value::of(offset * 8));
+  return terms.apply({Op::kZext, static_cast<uint8_t>(bytes * 8), false, bytes * 8}, v);
+}
+
+std::optional<Value> Memory::load(Terms& terms, uint64_t address, unsigned bytes) const {
+  Value out;
+  uint64_t next = address;
+  for (auto at = first_touching(cells(), address); at != cells().end() && next < address + bytes; ++at) {
+    if (at->address > next) return std::nullopt;
+    const auto offset = static_cast<unsigned>(next - at->address);
+    const auto take = static_cast<unsigned>(std::min<uint64_t>(at->bytes - offset, address + bytes - next));
+    Value piece = extract(terms, at->value, at->bytes, offset, take);
+    if (next == address && take == bytes) return piece;
+    const Operation shl{Op::kShl, 64, false, 0};
+    const Operation either{Op::kOr, 64, false, 0};
+    piece = terms.apply(shl, piece, Value::of((next - address) * 8));
+    out = next == address ? piece : terms.apply(either, out, piece);
+    next += take;
+  }
+  if (next < address + bytes) return std::nullopt;
+  return out;
+}
+
+void SharedWrites::add(uint64_t address, const Record& record) {
+  std::vector<Record>& list = records_[address];
+  if (std::find(list.begin(), list.end(), record) != list.end()) return;
+  if (list.size() >= kMaxRecords) {
+    Record unknown;
+    unknown.bytes = record.bytes;
+    unknown.unknown = true;
+    list.assign(1, unknown);
+    return;
+  }
+  list.push_back(record);
+}
+
+std::vector<std::pair<uint64_t, SharedWrites::Record>> SharedWrites::overlapping(uint64_t address, unsigned bytes) const {
+  std::vector<std::pair<uint64_t, Record>> out;
+  for (auto at = records_.lower_bound(address < 16 ? 0 : address - 16); at != records_.end() && at->first < address + bytes; ++at) {
+    for (const Record& r : at->second) {
+      if (at->first + r.bytes > address) out.emplace_back(at->first, r);
+    }
+  }
+  return out;
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,61 @@
+// Memory as one path of one warp knows it: cells of bytes at known generic addresses.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "analyzer/warp/value.h"
+
+namespace tmemlint::warp {
+
+struct Cell {
+  uint64_t address = 0;
+  uint8_t bytes = 4;  // 1 to 8
+  Value value;
+  bool operator==(const Cell&) const = default;
+};
+
+// Cheap to copy: shared until written.
+class Memory {
+ public:
+  void store(uint64_t address, unsigned bytes, const Value& value);
+  // Something unknown was written to [address, address + bytes).
+  void clobber(uint64_t address, uint64_t bytes);
+  // What a load of `bytes` bytes finds, when known cells cover it exactly.
+  std::optional<Value> load(Terms& terms, uint64_t address, unsigned bytes) const;
+  // Whether any cell overlaps the range.
+  bool touches(uint64_t address, uint64_t bytes) const;
+  const std::vector<Cell>& cells() const;
+  bool same(const Memory& other) const { return cells_ == other.cells_; }
+  void replace(std::vector<Cell> cells) { cells_ = std::make_shared<const std::vector<Cell>>(std::move(cells)); }
+
+ private:
+  std::shared_ptr<const std::vector<Cell>> cells_;  // ordered by address, disjoint
+};
+
+// What the warps of a CTA write to shared memory at known addresses, over all their paths: per writer, the values of
+// each cell. A value that only one warp can name is marked unknown for the others.
+class SharedWrites {
+ public:
+  struct Record {
+    uint8_t bytes = 4;
+    Value value;
+    bool unknown = false;
+    bool operator==(const Record&) const = default;
+  };
+  void add(uint64_t address, const Record& record);
+  // Records overlapping the range, with their addresses.
+  std::vector<std::pair<uint64_t, Record>> overlapping(uint64_t address, unsigned bytes) const;
+  bool operator==(const SharedWrites&) const = default;
+
+ private:
+  std::map<uint64_t, std::vector<Record>> records_;
+};
+
+// The bytes [offset, offset + bytes) of a value of `from` bytes, zero-extended.
+Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes);
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,596 @@
+#include "analyzer/warp/program.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace tmemlint::warp {
+
+using kernel::Block;
+using kernel::Ending;
+using kernel::Graph;
+using ptx::Instruction;
+using ptx::Module;
+using ptx::Operand;
+
+namespace {
+
+bool is_event(Action a) {
+  switch (a) {
+    case Action::kTcgen05: case Action::kMbarrier: case Action::kBarrier: case Action::kClusterBarrier:
+    case Action::kProxyFence: case Action::kAsyncCopy: case Action::kGridDependency: return true;
+    default: return false;
+  }
+}
+
+// Registers that an instruction reads and writes, graph-wide.
+struct Access {
+  std::vector<uint32_t> reads;
+  std::vector<uint32_t> writes;
+};
+
+class Compiler {
+ public:
+  explicit Compiler(const Graph& graph) : graph_(graph), module_(*graph.module), out_(graph) {}
+
+  Program run() {
+    decode();
+    widths();
+    alias_parameters();
+    find_loads();
+    slice();
+    emit();
+    liveness();
+    return std::move(out_);
+  }
+
+ private:
+  void decode() {
+    out_.meanings.reserve(module_.opcodes.size());
+    for (uint32_t n = 0; n < module_.opcodes.size(); ++n) out_.meanings.push_back(decode_meaning(module_.opcodes[n], n));
+  }
+
+  void widths() {
+    out_.register_width.assign(graph_.register_count, 32);
+    for (const kernel::Frame& frame : graph_.frames) {
+      const ptx::Function& f = module_.functions[frame.function];
+      for (uint32_t r = 0; r < f.registers.size(); ++r) {
+        const unsigned b = ptx::bits(f.registers[r].type);
+        out_.register_width[frame.first_register + r] = static_cast<uint8_t>(b == 0 ? 32 : std::min(b, 64u));
+      }
+    }
+  }
+
+  // --- operands ---
+
+  uint32_t reg(uint32_t frame, const Operand& o) const { return graph_.register_number(frame, o.ref); }
+
+  template <typename F>
+  void each_register(uint32_t frame, const Operand& o, F&& f) const {
+    switch (o.kind) {
+      case Operand::Kind::kRegister: f(reg(frame, o)); break;
+      case Operand::Kind::kAddress:
+        if (o.base == Operand::Kind::kRegister) f(graph_.register_number(frame, o.ref));
+        break;
+      case Operand::Kind::kVector:
+      case Operand::Kind::kGroup:
+        for (int64_t n = 0; n < o.value; ++n) each_register(frame, module_.operands[o.ref + static_cast<uint32_t>(n)], f);
+        break;
+      default: break;
+    }
+  }
+
+  const Meaning& meaning(uint32_t i) const { return out_.meanings[module_.instructions[i].opcode]; }
+
+  // The destinations come first; `d|p` pairs count as two.
+  unsigned destination_count(const Instruction& instruction, const Meaning& m) const {
+    unsigned n = m.destinations;
+    if (n == 0) return 0;
+    const Operand* operands = module_.operands_of(instruction);
+    for (unsigned k = 0; k < n && k < instruction.operand_count; ++k) {
+      if (operands[k].joined_with_next) ++n;
+    }
+    return std::min<unsigned>(n, instruction.operand_count);
+  }
+
+  template <typename R, typename W>
+  void accesses(uint32_t frame, uint32_t i, R&& read, W&& write) const {
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    const unsigned destinations = destination_count(instruction, meaning(i));
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      const bool written = n < destinations && operands[n].kind != Operand::Kind::kAddress;
+      if (written) each_register(frame, operands[n], write);
+      else each_register(frame, operands[n], read);
+    }
+    if (instruction.guard != kNone) read(graph_.register_number(frame, instruction.guard));
+  }
+
+  // --- pending loads ---
+
+  // Which loads' results a register may hold, moves followed.
+  void find_loads() {
+    holds_.assign(graph_.register_count, {});
+    direct_.assign(graph_.register_count, {});
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Block& block = graph_.blocks[b];
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        const Meaning& m = meaning(i);
+        if (m.action != Action::kTcgen05 || (m.form.op != ptx::Tcgen05::kLd && m.form.op != ptx::Tcgen05::kLdRed)) continue;
+        const auto load = static_cast<uint32_t>(out_.loads.size());
+        out_.loads.push_back({i, block.frame});
+        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) {
+          holds_[r].push_back(load);
+          direct_[r].push_back(load);
+        });
+      }
+    }
+    if (out_.loads.empty()) return;
+    bool changed = true;
+    for (int round = 0; changed && round < 8; ++round) {
+      changed = false;
+      for (const Block& block : graph_.blocks) {
+        for (uint32_t i = block.first; i < block.last; ++i) {
+          if (meaning(i).is_move_like) changed = pass_on(block.frame, i) || changed;
+        }
+      }
+    }
+  }
+
+  bool pass_on(uint32_t frame, uint32_t i) {
+    std::vector<uint32_t> from;
+    accesses(frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); }, [](uint32_t) {});
+    if (from.empty()) return false;
+    bool changed = false;
+    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) {
+      for (uint32_t load : from) {
+        if (std::find(holds_[r].begin(), holds_[r].end(), load) == holds_[r].end()) {
+          holds_[r].push_back(load);
+          changed = true;
+        }
+      }
+    });
+    return changed;
+  }
+
+  uint32_t load_set(std::vector<uint32_t> loads) {
+    std::sort(loads.begin(), loads.end());
+    loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+    auto [it, fresh] = load_set_numbers_.try_emplace(loads, static_cast<uint32_t>(out_.load_sets.size()));
+    if (fresh) out_.load_sets.push_back(std::move(loads));
+    return it->second;
+  }
+
+  // --- the slice ---
+
+  void need(uint32_t r) {
+    if (!needed_[r]) {
+      needed_[r] = true;
+      work_.push_back(r);
+    }
+  }
+
+  static bool may_alias(MemorySpace a, MemorySpace b) {
+    return a == b || a == MemorySpace::kGeneric || b == MemorySpace::kGeneric;
+  }
+
+  void slice() {
+    const auto blocks = static_cast<uint32_t>(graph_.blocks.size());
+    needed_.assign(graph_.register_count, false);
+    // Who writes a register: (block, instruction) pairs by register.
+    std::vector<uint32_t> count(graph_.register_count + 1, 0);
+    for (const Block& block : graph_.blocks) {
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { ++count[r + 1]; });
+      }
+    }
+    for (size_t r = 1; r < count.size(); ++r) count[r] += count[r - 1];
+    struct Site {
+      uint32_t frame;
+      uint32_t instruction;
+    };
+    std::vector<Site> writers(count.back());
+    std::vector<uint32_t> cursor(count.begin(), count.end() - 1);
+    for (const Block& block : graph_.blocks) {
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i}; });
+      }
+    }
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const Block& block = graph_.blocks[b];
+      if (block.condition != kNone) need(block.condition);
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        const Meaning& m = meaning(i);
+        if (is_event(m.action)) need_event(block.frame, i, m);
+      }
+      if (block.call == Block::Call::kEnter || block.call == Block::Call::kLeave) need_call(b);
+    }
+    while (true) {
+      while (!work_.empty()) {
+        const uint32_t r = work_.back();
+        work_.pop_back();
+        for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
+          const uint32_t i = writers[n].instruction;
+          if (is_event(meaning(i).action)) continue;
+          accesses(writers[n].frame, i, [&](uint32_t source) { need(source); }, [](uint32_t) {});
+          if (meaning(i).action == Action::kLoad) {
+            const MemorySpace s = meaning(i).space;
+            for (size_t k = 0; k < kSpaces; ++k) {
+              if (may_alias(s, static_cast<MemorySpace>(k))) read_[k] = true;
+            }
+          }
+        }
+      }
+      if (!need_stores()) break;
+    }
+  }
+
+  void need_event(uint32_t frame, uint32_t i, const Meaning& m) {
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    const unsigned destinations = destination_count(instruction, m);
+    // The data of a tcgen05.st is not looked at; its address is.
+    uint32_t skip = kNone;
+    if (m.action == Action::kTcgen05) skip = ptx::roles(module_, instruction, m.form).vector;
+    for (unsigned n = destinations; n < instruction.operand_count; ++n) {
+      if (n != skip) each_register(frame, operands[n], [&](uint32_t r) { need(r); });
+    }
+    if (instruction.guard != kNone) need(graph_.register_number(frame, instruction.guard));
+  }
+
+  // Stores into a space that a needed load reads; true when that made anything new needed.
+  bool need_stores() {
+    bool again = false;
+    for (const Block& block : graph_.blocks) {
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        const Meaning& m = meaning(i);
+        if (m.action != Action::kStore || !read_[static_cast<size_t>(m.space)]) continue;
+        accesses(block.frame, i, [&](uint32_t r) {
+          if (!needed_[r]) again = true;
+          need(r);
+        }, [](uint32_t) {});
+      }
+    }
+    return again;
+  }
+
+  void need_call(uint32_t b) {
+    const Block& block = graph_.blocks[b];
+    const kernel::Frame& frame = graph_.frames[block.call_frame];
+    accesses(frame.caller, frame.call, [&](uint32_t r) { need(r); }, [](uint32_t) {});
+    for (const ptx::Function::Parameter& p : module_.functions[frame.function].returns) {
+      if (p.reg != kNone) need(graph_.register_number(block.call_frame, p.reg));
+    }
+    read_[static_cast<size_t>(MemorySpace::kParam)] = true;
+  }
+
+  // --- emission ---
+
+  Arg arg_of(uint32_t frame, const Operand& o) const {
+    Arg a;
+    a.negated = o.negated;
+    switch (o.kind) {
+      case Operand::Kind::kRegister:
+        a.kind = o.component == Operand::kWhole ? Arg::Kind::kRegister : Arg::Kind::kNone;
+        a.ref = reg(frame, o);
+        a.width = out_.register_width[a.ref];
+        break;
+      case Operand::Kind::kInteger:
+      case Operand::Kind::kFloat:
+        a.kind = Arg::Kind::kNumber;
+        a.number = static_cast<uint64_t>(o.value);
+        a.negated = false;
+        break;
+      case Operand::Kind::kSpecial:
+        a.kind = Arg::Kind::kSpecial;
+        a.ref = o.ref;
+        break;
+      case Operand::Kind::kVariable: variable(frame, o.ref, o.value, a); break;
+      case Operand::Kind::kAddress:
+        a.address = true;
+        if (o.base == Operand::Kind::kRegister) {
+          a.kind = Arg::Kind::kRegister;
+          a.ref = graph_.register_number(frame, o.ref);
+          a.width = out_.register_width[a.ref];
+          a.number = static_cast<uint64_t>(o.value);
+        } else if (o.base == Operand::Kind::kVariable) {
+          variable(frame, o.ref, o.value, a);
+        } else {
+          a.kind = Arg::Kind::kNumber;
+          a.number = static_cast<uint64_t>(o.value);
+        }
+        break;
+      case Operand::Kind::kSink: a.kind = Arg::Kind::kSink; break;
+      default: break;
+    }
+    return a;
+  }
+
+  void variable(uint32_t frame, uint32_t v, int64_t offset, Arg& a) const {
+    // A label of an enclosing function's frame is looked up where it is declared.
+    const ptx::Variable& var = module_.variables[v];
+    a.number = out_.layout.address(frame, v) + static_cast<uint64_t>(offset);
+    a.kind = var.space == ptx::Space::kShared ? Arg::Kind::kShared : Arg::Kind::kNumber;
+    a.width = 64;
+  }
+
+  bool wanted(uint32_t frame, uint32_t i) const {
+    const Meaning& m = meaning(i);
+    if (is_event(m.action)) return true;
+    if (m.action == Action::kNothing) return false;
+    if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
+    bool needed = false;
+    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r]; });
+    return needed;
+  }
+
+  void emit() {
+    out_.code.resize(graph_.blocks.size());
+    uint32_t load = 0;
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Block& block = graph_.blocks[b];
+      Code& code = out_.code[b];
+      code.first = static_cast<uint32_t>(out_.steps.size());
+      if (block.call == Block::Call::kLeave) emit_results(b);
+      seen_uses_.clear();
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        const Meaning& m = meaning(i);
+        const bool is_load = m.action == Action::kTcgen05 && (m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed);
+        if (!out_.loads.empty()) emit_uses(block, i, m, is_load ? load : kNone);
+        if (!wanted(block.frame, i)) continue;
+        emit_step(block, i, m);
+        if (is_load) {
+          out_.steps.back().loads = load;
+          code.loads.push_back(load);
+          ++load;
+          seen_uses_.clear();
+        }
+      }
+      if (block.call == Block::Call::kEnter) emit_arguments(b);
+      code.last = static_cast<uint32_t>(out_.steps.size());
+    }
+  }
+
+  void emit_uses(const Block& block, uint32_t i, const Meaning& m, uint32_t self) {
+    std::vector<uint32_t> used;
+    std::vector<uint32_t> overwritten;
+    accesses(
+        block.frame, i,
+        [&](uint32_t r) {
+          if (!m.is_move_like) used.insert(used.end(), holds_[r].begin(), holds_[r].end());
+        },
+        [&](uint32_t r) { overwritten.insert(overwritten.end(), direct_[r].begin(), direct_[r].end()); });
+    if (!used.empty()) emit_marker(Step::Kind::kUse, block, i, std::move(used));
+    // A load over its own registers is judged by the load itself; any other writer is marked.
+    std::erase(overwritten, self);
+    if (!overwritten.empty()) emit_marker(Step::Kind::kOverwrite, block, i, std::move(overwritten));
+  }
+
+  void emit_marker(Step::Kind kind, const Block& block, uint32_t i, std::vector<uint32_t> loads) {
+    const Instruction& instruction = module_.instructions[i];
+    Step step;
+    step.kind = kind;
+    step.instruction = i;
+    step.loads = load_set(std::move(loads));
+    if (instruction.guard != kNone && !block.guard_is_taken) {
+      // A guard outside the slice depends on data only: the marker then counts in every lane.
+      const uint32_t guard = graph_.register_number(block.frame, instruction.guard);
+      if (needed_[guard]) {
+        step.guard = guard;
+        step.guard_negated = instruction.guard_negated;
+      }
+    }
+    // The same set again in this block changes nothing.
+    const std::array<uint32_t, 4> key = {static_cast<uint32_t>(kind), step.loads, step.guard, step.guard_negated ? 1u : 0u};
+    if (std::find(seen_uses_.begin(), seen_uses_.end(), key) != seen_uses_.end()) return;
+    seen_uses_.push_back(key);
+    out_.steps.push_back(step);
+  }
+
+  void emit_step(const Block& block, uint32_t i, const Meaning& m) {
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    Step step;
+    step.instruction = i;
+    step.destinations = static_cast<uint8_t>(destination_count(instruction, m));
+    step.argument_count = static_cast<uint8_t>(std::min<unsigned>(instruction.operand_count, 255));
+    if (instruction.guard != kNone && !block.guard_is_taken) {
+      step.guard = graph_.register_number(block.frame, instruction.guard);
+      step.guard_negated = instruction.guard_negated;
+    }
+    step.first_arg = static_cast<uint32_t>(out_.args.size());
+    for (unsigned n = 0; n < instruction.operand_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      const Operand& o = operands[n];
+      const bool group = o.kind == Operand::Kind::kGroup && o.bracketed && o.value > 0;
+      if (group) {
+        // [map, {c, c}]: the address is what matters.
+        out_.args[step.first_arg + n] = arg_of(block.frame, module_.operands[o.ref]);
+        out_.args[step.first_arg + n].address = true;
+      }
+      if (o.kind != Operand::Kind::kVector || step.vector_count != 0 || m.action == Action::kTcgen05 || m.action == Action::kAsyncCopy) continue;
+      step.vector_first = static_cast<uint32_t>(out_.args.size());
+      step.vector_count = static_cast<uint16_t>(o.value);
+      for (int64_t k = 0; k < o.value; ++k) out_.args.push_back(arg_of(block.frame, module_.operands[o.ref + static_cast<uint32_t>(k)]));
+    }
+    out_.steps.push_back(step);
+  }
+
+  // --- calls ---
+
+  const Operand* call_group(uint32_t call, bool results) const {
+    const Instruction& instruction = module_.instructions[call];
+    const Operand* operands = module_.operands_of(instruction);
+    bool after_callee = false;
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      if (operands[n].kind == Operand::Kind::kGroup) {
+        if (after_callee != results) return &operands[n];
+        continue;
+      }
+      after_callee = true;
+    }
+    return nullptr;
+  }
+
+  template <typename F>
+  void each_pair(uint32_t call_frame, bool results, F&& f) {
+    const kernel::Frame& frame = graph_.frames[call_frame];
+    const ptx::Function& callee = module_.functions[frame.function];
+    const Operand* group = call_group(frame.call, results);
+    if (group == nullptr) return;
+    const std::vector<ptx::Function::Parameter>& formals = results ? callee.returns : callee.parameters;
+    for (size_t n = 0; n < formals.size() && n < static_cast<size_t>(group->value); ++n) {
+      f(frame, formals[n], module_.operands[group->ref + n]);
+    }
+  }
+
+  void alias_parameters() {
+    for (uint32_t frame = 1; frame < graph_.frames.size(); ++frame) {
+      for (bool results : {false, true}) {
+        each_pair(frame, results, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+          const bool variable = actual.kind == Operand::Kind::kVariable ||
+                                (actual.kind == Operand::Kind::kAddress && actual.base == Operand::Kind::kVariable);
+          if (formal.variable != kNone && variable) {
+            out_.layout.alias(frame, formal.variable, out_.layout.address(f.caller, actual.ref));
+          }
+        });
+      }
+    }
+  }
+
+  // Arguments that are registers or numbers, into the callee's formals.
+  void emit_arguments(uint32_t b) {
+    const uint32_t call_frame = graph_.blocks[b].call_frame;
+    each_pair(call_frame, false, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+      copy(call_frame, formal, arg_of(f.caller, actual), f.call, true);
+    });
+  }
+
+  void emit_results(uint32_t b) {
+    const uint32_t call_frame = graph_.blocks[b].call_frame;
+    each_pair(call_frame, true, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+      if (actual.kind == Operand::Kind::kRegister) copy(call_frame, formal, arg_of(f.caller, actual), f.call, false);
+    });
+  }
+
+  // args[0] <- args[1]; a `.param` formal is memory at a number, with `address` set.
+  void copy(uint32_t call_frame, const ptx::Function::Parameter& formal, Arg actual, uint32_t call, bool in) {
+    Arg inner;
+    if (formal.reg != kNone) {
+      inner.kind = Arg::Kind::kRegister;
+      inner.ref = graph_.register_number(call_frame, formal.reg);
+      inner.width = out_.register_width[inner.ref];
+    } else if (formal.variable != kNone) {
+      if (actual.address || actual.kind == Arg::Kind::kShared) return;  // passed by its variable
+      if (actual.kind == Arg::Kind::kNumber && kernel::window_of(actual.number) == kernel::kParamWindow) return;
+      inner.kind = Arg::Kind::kNumber;
+      inner.address = true;
+      inner.number = out_.layout.address(call_frame, formal.variable);
+      const ptx::Variable& v = module_.variables[formal.variable];
+      inner.width = static_cast<uint8_t>(std::min<uint64_t>(64, std::max<uint64_t>(8, v.size * 8)));
+    } else {
+      return;
+    }
+    Step step;
+    step.kind = Step::Kind::kCopyIn;
+    step.instruction = call;
+    step.destinations = 1;
+    step.argument_count = 2;
+    step.first_arg = static_cast<uint32_t>(out_.args.size());
+    out_.args.push_back(in ? inner : actual);
+    out_.args.push_back(in ? actual : inner);
+    out_.steps.push_back(step);
+  }
+
+  // --- liveness ---
+
+  void liveness() {
+    const size_t blocks = graph_.blocks.size();
+    // Only registers of the slice matter; number them densely for the bit sets.
+    std::vector<uint32_t> dense(graph_.register_count, kNone);
+    std::vector<uint32_t> sparse;
+    for (uint32_t r = 0; r < graph_.register_count; ++r) {
+      if (needed_[r]) {
+        dense[r] = static_cast<uint32_t>(sparse.size());
+        sparse.push_back(r);
+      }
+    }
+    const size_t words = (sparse.size() + 63) / 64;
+    std::vector<uint64_t> use(blocks * words), kill(blocks * words), live(blocks * words);
+    auto set = [&](std::vector<uint64_t>& bits, size_t b, uint32_t r) {
+      if (r != kNone && dense[r] != kNone) bits[b * words + dense[r] / 64] |= uint64_t{1} << (dense[r] % 64);
+    };
+    auto has = [&](const std::vector<uint64_t>& bits, size_t b, uint32_t r) {
+      return dense[r] != kNone && ((bits[b * words + dense[r] / 64] >> (dense[r] % 64)) & 1) != 0;
+    };
+    for (size_t b = 0; b < blocks; ++b) {
+      auto read = [&](uint32_t r) {
+        if (r != kNone && !has(kill, b, r)) set(use, b, r);
+      };
+      for (uint32_t s = out_.code[b].first; s < out_.code[b].last; ++s) {
+        const Step& step = out_.steps[s];
+        if (step.guard != kNone) read(step.guard);
+        if (step.kind == Step::Kind::kUse || step.kind == Step::Kind::kOverwrite) continue;
+        each_arg(step, [&](const Arg& a, bool written) {
+          if (a.kind == Arg::Kind::kRegister && (!written || a.address || step.guard != kNone)) read(a.ref);
+        });
+        each_arg(step, [&](const Arg& a, bool written) {
+          if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) set(kill, b, a.ref);
+        });
+      }
+      if (graph_.blocks[b].condition != kNone) read(graph_.blocks[b].condition);
+    }
+    live = use;
+    bool changed = true;
+    std::vector<uint64_t> next(words);
+    while (changed) {
+      changed = false;
+      for (size_t n = blocks; n-- > 0;) {
+        std::fill(next.begin(), next.end(), 0);
+        for (uint32_t s : graph_.blocks[n].successors) {
+          for (size_t w = 0; w < words; ++w) next[w] |= live[s * words + w];
+        }
+        for (size_t w = 0; w < words; ++w) {
+          const uint64_t now = use[n * words + w] | (next[w] & ~kill[n * words + w]);
+          if (now != live[n * words + w]) {
+            live[n * words + w] = now;
+            changed = true;
+          }
+        }
+      }
+    }
+    for (size_t b = 0; b < blocks; ++b) {
+      for (size_t w = 0; w < words; ++w) {
+        for (uint64_t bits = live[b * words + w]; bits != 0; bits &= bits - 1) {
+          out_.code[b].live_in.push_back(sparse[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))]);
+        }
+      }
+    }
+  }
+
+  template <typename F>
+  void each_arg(const Step& step, F&& f) const {
+    const bool vector_written = step.vector_count != 0 && step.destinations > 0 &&
+                                out_.args[step.first_arg].kind == Arg::Kind::kNone;
+    for (unsigned n = 0; n < step.argument_count; ++n) f(out_.args[step.first_arg + n], n < step.destinations);
+    for (unsigned n = 0; n < step.vector_count; ++n) f(out_.args[step.vector_first + n], vector_written);
+  }
+
+  const Graph& graph_;
+  const Module& module_;
+  Program out_;
+  std::vector<std::vector<uint32_t>> holds_;   // loads whose results a register may hold, through moves
+  std::vector<std::vector<uint32_t>> direct_;  // loads that write the register
+  std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
+  std::vector<bool> needed_;
+  std::vector<uint32_t> work_;
+  static constexpr size_t kSpaces = 6;
+  std::array<bool, kSpaces> read_{};
+  std::vector<std::array<uint32_t, 4>> seen_uses_;
+};
+
+}  // namespace
+
+Program compile(const Graph& graph) { return Compiler(graph).run(); }
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,84 @@
+// A kernel compiled for evaluation: per block the steps that matter, with operands resolved to graph-wide register
+// numbers, numbers and addresses.
+//
+// Only the slice is kept that the protocol is made of: what addresses, predicates and counts of events, branches and
+// their memory are computed from. Register reads and writes that matter to a pending tcgen05.ld (its results being
+// used, or overwritten) are steps of their own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/kernel/graph.h"
+#include "analyzer/kernel/layout.h"
+#include "analyzer/warp/meaning.h"
+
+namespace tmemlint::warp {
+
+using ptx::kNone;
+
+struct Arg {
+  enum class Kind : uint8_t {
+    kNone,      // missing, or something that has no value here (a label)
+    kRegister,  // ref: graph-wide register; number is added
+    kNumber,
+    kSpecial,   // ref: Module::special_registers
+    kShared,    // number is an offset in the CTA's shared memory
+    kSink,
+  };
+  Kind kind = Kind::kNone;
+  bool negated = false;
+  bool address = false;  // written in brackets
+  uint8_t width = 32;    // bits of the register
+  uint32_t ref = kNone;
+  uint64_t number = 0;
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    kInstruction,
+    kUse,        // results of pending loads are used: `loads`
+    kOverwrite,  // a destination register of pending loads is written: `loads`
+    kCopyIn,     // args[1] -> memory at number (a register passed to a `.param`), or register to register
+  };
+  Kind kind = Kind::kInstruction;
+  bool guard_negated = false;
+  uint8_t destinations = 0;  // leading args that are written
+  uint8_t argument_count = 0;
+  uint32_t instruction = kNone;  // Module::instructions
+  uint32_t guard = kNone;        // register
+  uint32_t first_arg = 0;        // Program::args
+  uint32_t vector_first = 0;     // Program::args of a vector operand of loads and stores, moves
+  uint16_t vector_count = 0;
+  uint32_t loads = 0;            // kUse, kOverwrite: index into Program::load_sets
+};
+
+struct Code {
+  uint32_t first = 0, last = 0;           // Program::steps
+  std::vector<uint32_t> live_in;          // registers, ascending
+  std::vector<uint32_t> loads;            // Program::loads that this block issues
+};
+
+// A tcgen05.ld or ld.red of the graph (one activation of it).
+struct LoadSite {
+  uint32_t instruction = kNone;
+  uint32_t frame = 0;
+};
+
+struct Program {
+  const kernel::Graph* graph = nullptr;
+  kernel::Layout layout;
+  std::vector<Meaning> meanings;  // by Module::opcodes
+  std::vector<Arg> args;
+  std::vector<Step> steps;
+  std::vector<Code> code;  // by block
+  std::vector<LoadSite> loads;
+  std::vector<std::vector<uint32_t>> load_sets;
+  std::vector<uint8_t> register_width;  // graph-wide
+
+  explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
+};
+
+Program compile(const kernel::Graph& graph);
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,468 @@
+// What each operation makes of values that are not all numbers.
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/warp/value.h"
+
+namespace tmemlint::warp {
+
+namespace {
+
+bool is_truth(const Term& term) {
+  return term.width == 1 || (term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt));
+}
+
+constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t aux = 0) {
+  return Operation{o, static_cast<uint8_t>(width), is_signed, aux};
+}
+
+}  // namespace
+
+Value Terms::apply(Operation o, const Value* args, unsigned count) {
+  bool constant = true;
+  bool known = true;
+  bool mixed = false;
+  for (unsigned n = 0; n < count; ++n) {
+    constant = constant && args[n].constant();
+    known = known && args[n].known();
+    mixed = mixed || args[n].plain != 0;
+  }
+  if (o.op == Op::kGeneric) return make_pure(o, args, count);
+  if (constant) {
+    uint64_t numbers[4];
+    for (unsigned n = 0; n < count; ++n) numbers[n] = args[n].number;
+    return Value::of(fold(o, numbers, count));
+  }
+  if (known) {
+    std::array<uint64_t, kLanes> out;
+    for (unsigned l = 0; l < kLanes; ++l) {
+      uint64_t numbers[4];
+      for (unsigned n = 0; n < count; ++n) numbers[n] = number_in(args[n], l);
+      out[l] = fold(o, numbers, count);
+    }
+    return from_lanes(out, o.width);
+  }
+  if (o.op == Op::kMov) return args[0];
+  if (mixed) return by_groups(o, args, count);
+
+  // Linear forms stay linear: the arithmetic is modulo 2^width.
+  const unsigned w = o.width;
+  switch (o.op) {
+    case Op::kAdd: return sum(args[0], args[1], 1, w);
+    case Op::kSub: return sum(args[0], args[1], ~uint64_t{0}, w);
+    case Op::kNeg: return scale(args[0], ~uint64_t{0}, w);
+    case Op::kNot: return w == 1 ? sum(Value::of(1), args[0], ~uint64_t{0}, 64) : sum(Value::of(~uint64_t{0}), args[0], ~uint64_t{0}, w);
+    case Op::kMul:
+      if (args[1].constant()) return scale(args[0], args[1].number, w);
+      if (args[0].constant()) return scale(args[1], args[0].number, w);
+      break;
+    case Op::kShl:
+      if (args[1].constant()) {
+        return args[1].number >= w ? Value::of(0) : scale(args[0], uint64_t{1} << args[1].number, w);
+      }
+      break;
+    default: break;
+  }
+  if (std::optional<Value> simple = simplify(o, args, count)) return *simple;
+  bool lanes = false;
+  for (unsigned n = 0; n < count; ++n) lanes = lanes || args[n].table != 0;
+  if (lanes) return by_groups(o, args, count);
+  return make_pure(o, args, count);
+}
+
+// Lanes with the same arguments are worked out together; the results are put together again if one base can express
+// them, else the operation is kept as a term with a value per lane.
+Value Terms::by_groups(Operation o, const Value* args, unsigned count) {
+  Value out;
+  uint32_t done = 0;
+  unsigned groups = 0;
+  while (done != kAllLanes) {
+    const auto first = static_cast<unsigned>(std::countr_zero(~done));
+    uint32_t group = 0;
+    for (unsigned l = first; l < kLanes; ++l) {
+      bool same = ((done >> l) & 1) == 0;
+      for (unsigned n = 0; n < count && same; ++n) same = lane(args[n], l) == lane(args[n], first);
+      if (same) group |= uint32_t{1} << l;
+    }
+    Value part[4];
+    for (unsigned n = 0; n < count; ++n) part[n] = lane(args[n], first);
+    const Value result = apply(o, part, count);
+    const uint32_t before = out.base == 0 || out.plain == kAllLanes ? 0 : out.base;
+    if (groups != 0 && result.base != 0 && before != 0 && result.base != before) return make_pure(o, args, count);
+    out = groups == 0 ? result : blend(group, result, out, 0, 0, o.width);
+    done |= group;
+    ++groups;
+  }
+  return out;
+}
+
+Value Terms::make_pure(Operation o, const Value* args, unsigned count) {
+  Term term;
+  term.kind = TermKind::kPure;
+  term.operation = o;
+  term.width = o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width;
+  term.args.assign(args, args + count);
+  for (const Value& v : term.args) {
+    term.uniformity = std::max(term.uniformity, uniformity(v));
+    if (v.base == 0) continue;
+    term.loops |= terms_[v.base].loops;
+    term.depth = std::max(term.depth, terms_[v.base].depth + 1);
+  }
+  uint64_t zero = ~truncate(~uint64_t{0}, term.width);
+  auto possible_ones = [&](unsigned n) {
+    return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0);
+  };
+  switch (o.op) {
+    case Op::kAnd: zero |= ~(possible_ones(0) & possible_ones(1)); break;
+    case Op::kOr:
+    case Op::kXor: zero |= ~(possible_ones(0) | possible_ones(1)); break;
+    case Op::kZext: zero |= ~truncate(~uint64_t{0}, o.aux); break;
+    case Op::kShr:
+      if (!o.is_signed && term.args[1].constant() && term.args[1].number < 64) {
+        zero |= ~(truncate(possible_ones(0), o.width) >> term.args[1].number);
+      }
+      break;
+    case Op::kBfe:
+      if (!o.is_signed && term.args[2].constant()) {
+        zero |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::clamp<uint64_t>(term.args[2].number & 0xff, 1, 64)));
+      }
+      break;
+    case Op::kSelect: zero |= ~(possible_ones(1) | possible_ones(2)); break;
+    case Op::kClz:
+    case Op::kPopc: zero |= ~uint64_t{0x7f}; break;
+    default: break;
+  }
+  term.zero_bits = zero;
+  Value out;
+  out.base = intern(std::move(term));
+  return out;
+}
+
+namespace {
+
+// Where the bits of base + number are known: below `low` they are the number's, from `high` on as well.
+struct Known {
+  unsigned low = 0;
+  unsigned high = 64;
+  uint64_t mask(unsigned width) const {
+    return truncate(truncate(~uint64_t{0}, low) | (high >= 64 ? 0 : ~truncate(~uint64_t{0}, high)), width);
+  }
+};
+
+Known known_bits(uint64_t base_zeros, uint64_t number, unsigned width) {
+  Known out;
+  const uint64_t ones = truncate(~base_zeros, width);
+  if (ones == 0) return {64, 0};
+  out.low = static_cast<unsigned>(std::countr_zero(ones));
+  const auto top = static_cast<unsigned>(std::bit_width(ones));
+  for (unsigned split = top; split < width; ++split) {
+    const uint64_t mask = truncate(~uint64_t{0}, split);
+    if ((number & mask) + ones <= mask) {
+      out.high = split;
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count) {
+  const unsigned w = o.width;
+  const uint64_t all = truncate(~uint64_t{0}, w);
+  for (unsigned n = 0; n < count; ++n) {
+    if (a[n].table != 0) return std::nullopt;  // by_groups comes back with one lane at a time
+  }
+  const bool binary = count == 2;
+  const Value& x = a[0];
+
+  // A truth value with a number: work the operation out for both truths.
+  {
+    unsigned based = 0;
+    unsigned which = 0;
+    for (unsigned n = 0; n < count; ++n) {
+      if (a[n].base != 0) {
+        ++based;
+        which = n;
+      }
+    }
+    if (based == 1 && o.op != Op::kSelect) {
+      const Term& term = terms_[a[which].base];
+      uint64_t when[2] = {};  // [0]: false
+      uint32_t truth = 0;
+      if (is_truth(term)) {
+        truth = a[which].base;
+        when[0] = 0;
+        when[1] = 1;
+      } else if (term.kind == TermKind::kSum && term.args.size() == 1 && is_truth(terms_[term.args[0].base])) {
+        truth = term.args[0].base;
+        when[1] = term.coefficients[0];
+      } else if (term.kind == TermKind::kPure && term.operation.op == Op::kSelect && term.args[1].constant() &&
+                 term.args[2].constant() && is_truth(terms_[term.args[0].base]) && term.args[0].number == 0) {
+        truth = term.args[0].base;
+        when[0] = term.args[2].number;
+        when[1] = term.args[1].number;
+      }
+      if (truth != 0) {
+        uint64_t result[2];
+        for (unsigned t = 0; t < 2; ++t) {
+          uint64_t numbers[4];
+          for (unsigned n = 0; n < count; ++n) numbers[n] = n == which ? a[n].number + when[t] : a[n].number;
+          result[t] = fold(o, numbers, count);
+        }
+        if (result[0] == result[1]) return Value::of(result[0]);
+        Value t;
+        t.base = truth;
+        if (result[0] == 0 && result[1] == 1) return t;
+        if (result[0] == 1 && result[1] == 0) return sum(Value::of(1), t, ~uint64_t{0}, 64);
+        const Value arms[3] = {t, Value::of(result[1]), Value::of(result[0])};
+        return apply(op(Op::kSelect, w), arms, 3);
+      }
+    }
+  }
+
+  switch (o.op) {
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor: {
+      const bool swap = x.base == 0;
+      const Value& s = swap ? a[1] : a[0];  // has a base
+      const Value& t = swap ? a[0] : a[1];
+      if (w == 1) {
+        const Value inverse = sum(Value::of(1), s, ~uint64_t{0}, 64);
+        if (t == s) return o.op == Op::kXor ? Value::of(0) : s;
+        if (t == inverse) return o.op == Op::kAnd ? Value::of(0) : Value::of(1);
+      }
+      if (t.base != 0) {
+        if (s == t) return o.op == Op::kXor ? Value::of(0) : s;
+        if (o.op != Op::kAnd && (~zero_bits(s, 0) & ~zero_bits(t, 0) & all) == 0) return sum(s, t, 1, w);
+        // Operands in one order, so that equal operations are equal terms.
+        if (s.base > t.base || (s.base == t.base && s.number > t.number)) {
+          const Value ordered[2] = {t, s};
+          return make_pure(o, ordered, 2);
+        }
+        return std::nullopt;
+      }
+      const uint64_t m = t.number & all;
+      const Known known = known_bits(terms_[s.base].zero_bits, s.number, w);
+      const uint64_t certain = known.mask(w);
+      const uint64_t middle = all & ~certain;
+      if (o.op == Op::kAnd) {
+        if (m == all) return s;
+        if ((m & middle) == 0) return Value::of(s.number & m);
+        if ((m & middle) == middle) {
+          Value out = s;
+          out.number = (s.number & middle) | (s.number & certain & m);
+          return out;
+        }
+      } else if ((m & middle) == 0) {
+        Value out = s;
+        const uint64_t n = s.number;
+        out.number = o.op == Op::kOr ? ((n & middle) | ((n | m) & certain)) : ((n & middle) | ((n ^ m) & certain));
+        return out;
+      } else if (o.op == Op::kXor && m == all) {
+        return apply(op(Op::kNot, w), s);
+      }
+      if (swap) {
+        const Value ordered[2] = {s, t};
+        return make_pure(o, ordered, 2);
+      }
+      return std::nullopt;
+    }
+    case Op::kShr:
+      if (x.base != 0 && binary && a[1].constant()) {
+        const Known known = known_bits(terms_[x.base].zero_bits, x.number, w);
+        if (a[1].number >= known.high && !o.is_signed) return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
+        if (a[1].number == 0) return x;
+        // A scaled term shifted back.
+        const Term& term = terms_[x.base];
+        if (term.kind == TermKind::kSum && term.args.size() == 1 && known.high < w) {
+          const uint64_t unit = uint64_t{1} << a[1].number;
+          if (term.coefficients[0] % unit == 0) {
+            Value inner;
+            inner.base = term.args[0].base;
+            return sum(Value::of(x.number >> a[1].number), inner, term.coefficients[0] / unit, w);
+          }
+        }
+      }
+      return std::nullopt;
+    case Op::kBfe:
+      if (!o.is_signed && a[1].constant() && a[2].constant()) {
+        const unsigned length = static_cast<unsigned>(a[2].number & 0xff);
+        if (length == 0) return Value::of(0);
+        const Value shifted = apply(op(Op::kShr, w), x, a[1]);
+        return apply(op(Op::kAnd, w), shifted, Value::of(truncate(~uint64_t{0}, std::min(length, w))));
+      }
+      return std::nullopt;
+    case Op::kBfi:
+      if (a[2].constant() && a[3].constant()) {
+        const uint64_t position = a[2].number & 0xff;
+        const unsigned length = static_cast<unsigned>(a[3].number & 0xff);
+        if (position >= w || length == 0) return a[1];
+        const uint64_t mask = truncate(~uint64_t{0}, std::min(length, 64u));
+        const Value field = apply(op(Op::kAnd, w), x, Value::of(mask));
+        const Value moved = apply(op(Op::kShl, w), field, Value::of(position));
+        const Value rest = apply(op(Op::kAnd, w), a[1], Value::of(truncate(~(mask << position), w)));
+        return apply(op(Op::kOr, w), rest, moved);
+      }
+      return std::nullopt;
+    case Op::kPrmt:
+      if (a[2].constant() && a[2].number == 0x3210) return x;
+      if (a[2].constant() && a[2].number == 0x7654) return a[1];
+      if (a[2].constant() && (a[2].number & 0x8888) == 0) {
+        Value out = Value::of(0);
+        for (unsigned n = 0; n < 4; ++n) {
+          const unsigned pick = (a[2].number >> (4 * n)) & 7;
+          const Value byte = apply(op(Op::kBfe, 32), pick < 4 ? x : a[1], Value::of(8 * (pick & 3)));
+          (void)byte;
+          const Value& from = pick < 4 ? x : a[1];
+          const Value bits = apply(op(Op::kAnd, 32), from, Value::of(uint64_t{0xff} << (8 * (pick & 3))));
+          const unsigned have = 8 * (pick & 3);
+          const Value placed = have <= 8 * n ? apply(op(Op::kShl, 32), bits, Value::of(8 * n - have))
+                                             : apply(op(Op::kShr, 32), bits, Value::of(have - 8 * n));
+          out = apply(op(Op::kOr, 32), out, placed);
+        }
+        return out;
+      }
+      return std::nullopt;
+    case Op::kLop3: {
+      // The rows of the table that occur in practice, as the operations they are.
+      const uint32_t table = o.aux & 0xff;
+      auto both = [&](Op outer, Op inner) {
+        return apply(op(outer, w), apply(op(inner, w), a[0], a[1]), a[2]);
+      };
+      if (table == 0x80) return both(Op::kAnd, Op::kAnd);
+      if (table == 0xfe) return both(Op::kOr, Op::kOr);
+      if (table == 0x96) return both(Op::kXor, Op::kXor);
+      if (table == 0xea) return both(Op::kOr, Op::kAnd);   // (a & b) | c
+      if (table == 0xf8) return apply(op(Op::kOr, w), a[0], apply(op(Op::kAnd, w), a[1], a[2]));
+      if (table == 0xa8) return both(Op::kAnd, Op::kOr);   // (a | b) & c
+      if (table == 0xe0) return apply(op(Op::kAnd, w), a[0], apply(op(Op::kOr, w), a[1], a[2]));
+      if (table == 0x6a) return both(Op::kXor, Op::kAnd);
+      if (table == 0x78) return apply(op(Op::kXor, w), a[0], apply(op(Op::kAnd, w), a[1], a[2]));
+      if (table == 0xc0) return apply(op(Op::kAnd, w), a[0], a[1]);
+      if (table == 0xfc) return apply(op(Op::kOr, w), a[0], a[1]);
+      if (table == 0x3c) return apply(op(Op::kXor, w), a[0], a[1]);
+      return std::nullopt;
+    }
+    case Op::kZext:
+    case Op::kSext: {
+      if (x.base == 0) return std::nullopt;
+      const Term& term = terms_[x.base];
+      const unsigned from = o.aux;
+      const uint64_t ones = ~term.zero_bits;
+      const uint64_t limit = o.op == Op::kSext ? from - 1 : from;
+      if (ones <= truncate(~uint64_t{0}, from) &&
+          (x.number & truncate(~uint64_t{0}, from)) + ones <= truncate(~uint64_t{0}, static_cast<unsigned>(limit)) &&
+          (w <= from || x.number <= truncate(~uint64_t{0}, from))) {
+        Value out = x;
+        out.number = truncate(x.number, from);
+        return out;
+      }
+      if (term.kind == TermKind::kPure && x.number == 0 &&
+          (term.operation.op == Op::kZext || term.operation.op == Op::kSext) && term.operation.aux == from && w <= from) {
+        return term.args[0];
+      }
+      if (w <= from && o.op == Op::kZext) {
+        // Dropping high bits distributes over a linear form; what is extended from as many bits is taken as it was.
+        Value out = Value::of(truncate(x.number, w));
+        for (const Part& part : parts(x.base)) {
+          const Term& t = terms_[part.term];
+          Value piece;
+          piece.base = part.term;
+          if (t.width > w) {
+            if (t.kind == TermKind::kPure && (t.operation.op == Op::kZext || t.operation.op == Op::kSext) && t.operation.aux == w) {
+              piece = t.args[0];
+            } else {
+              piece = make_pure(o, &piece, 1);
+            }
+          }
+          out = sum(out, piece, part.coefficient, w);
+        }
+        return out;
+      }
+      return std::nullopt;
+    }
+    case Op::kSelect: {
+      const Value& p = a[0];
+      if (p.base == 0) return (p.number & 1) != 0 ? a[1] : a[2];
+      if (a[1] == a[2]) return a[1];
+      const Term& term = terms_[p.base];
+      if (term.kind == TermKind::kSum && term.args.size() == 1 && p.number == 1 && term.coefficients[0] == ~uint64_t{0}) {  // 1 - t
+        Value t;
+        t.base = term.args[0].base;
+        const Value swapped[3] = {t, a[2], a[1]};
+        return apply(o, swapped, 3);
+      }
+      if (p.number == 0 && a[1].constant() && a[2].constant()) {
+        if (a[1].number == 1 && a[2].number == 0) return p;
+        if (a[1].number == 0 && a[2].number == 1) return sum(Value::of(1), p, ~uint64_t{0}, 64);
+      }
+      return std::nullopt;
+    }
+    case Op::kEq: {
+      // One form for a == b: the linear form of the difference against a number.
+      const Value difference = sum(a[0], a[1], ~uint64_t{0}, w);
+      if (difference.base == 0) return Value::of(truncate(difference.number, w) == 0 ? 1 : 0);
+      Value left;
+      left.base = difference.base;
+      uint64_t right = truncate(~difference.number + 1, w);
+      const std::vector<Part> list = parts(difference.base);
+      if (list.size() >= 1 && (list[0].coefficient >> (w - 1)) != 0) {
+        left = scale(left, ~uint64_t{0}, w);
+        right = truncate(~right + 1, w);
+      }
+      if (a[1] == Value::of(right) && a[0] == left) {
+        const uint64_t ones = ~terms_[left.base].zero_bits;
+        if ((right & ~ones) != 0 && (terms_[left.base].kind != TermKind::kSum || w >= 32)) {
+          if ((right & ~ones & all) != 0) return Value::of(0);  // asks for a bit that is never set
+        }
+        return std::nullopt;
+      }
+      const Value normal[2] = {left, Value::of(right)};
+      return apply(o, normal, 2);
+    }
+    case Op::kLt:
+      if (a[0] == a[1]) return Value::of(0);
+      if (a[0].base == a[1].base && o.is_signed) {
+        return Value::of(sign_extend(a[0].number, w) < sign_extend(a[1].number, w) ? 1 : 0);
+      }
+      if (!o.is_signed && a[1].constant()) {
+        if (a[1].number == 0) return Value::of(0);
+        if (a[1].number == 1) return apply(op(Op::kEq, w), a[0], Value::of(0));
+        const uint64_t ones = truncate(~terms_[a[0].base].zero_bits, w);
+        if (ones + a[0].number >= ones && ones + a[0].number < a[1].number) return Value::of(1);
+      }
+      if (!o.is_signed && a[0].constant()) {
+        if (a[0].number == all) return Value::of(0);
+        if (a[0].number == 0) {
+          return apply(op(Op::kNot, 1), apply(op(Op::kEq, w), a[1], Value::of(0)));
+        }
+        const uint64_t ones = truncate(~terms_[a[1].base].zero_bits, w);
+        if (ones + a[1].number >= ones && ones + a[1].number <= a[0].number) return Value::of(0);
+      }
+      return std::nullopt;
+    case Op::kMin:
+    case Op::kMax:
+      if (x == a[1]) return x;
+      return std::nullopt;
+    case Op::kMul:
+      if (a[0].base > a[1].base) {
+        const Value ordered[2] = {a[1], a[0]};
+        return make_pure(o, ordered, 2);
+      }
+      return std::nullopt;
+    case Op::kRem:
+    case Op::kDiv:
+      // By a power of two, of something that is not negative.
+      if (a[1].constant() && std::has_single_bit(a[1].number) &&
+          (!o.is_signed || (~zero_bits(x, 0) & (uint64_t{1} << (w - 1))) == 0)) {
+        if (o.op == Op::kRem) return apply(op(Op::kAnd, w), x, Value::of(a[1].number - 1));
+        return apply(op(Op::kShr, w), x, Value::of(static_cast<uint64_t>(std::countr_zero(a[1].number))));
+      }
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,381 @@
+// Hash-consing, linear forms and lane tables. What single operations simplify to is in simplify.cpp.
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/warp/value.h"
+
+namespace tmemlint::warp {
+
+namespace {
+
+// Longer linear forms than this are opaque operations instead.
+constexpr size_t kMaxParts = 8;
+
+}  // namespace
+
+Terms::Terms() {
+  terms_.emplace_back();  // term 0: no base
+  tables_.emplace_back();
+}
+
+size_t Terms::KeyHash::operator()(const Key& key) const {
+  uint64_t h = 0x9e3779b97f4a7c15u;
+  for (uint64_t w : key.words) {
+    h ^= w + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h *= 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+uint32_t Terms::intern(Term term) {
+  Key key;
+  key.words.reserve(5 + term.args.size() * 3);
+  key.words.push_back(static_cast<uint64_t>(term.kind) | (static_cast<uint64_t>(term.width) << 8) |
+                      (static_cast<uint64_t>(term.operation.op) << 16) |
+                      (static_cast<uint64_t>(term.operation.width) << 24) |
+                      (static_cast<uint64_t>(term.operation.is_signed) << 32));
+  key.words.push_back(term.operation.aux);
+  key.words.push_back(term.site);
+  key.words.push_back(term.part);
+  for (const Value& v : term.args) {
+    key.words.push_back(v.base | (static_cast<uint64_t>(v.table) << 32));
+    key.words.push_back(v.plain);
+    key.words.push_back(v.number);
+  }
+  for (uint64_t c : term.coefficients) key.words.push_back(c);
+  auto [it, fresh] = interned_.try_emplace(std::move(key), static_cast<uint32_t>(terms_.size()));
+  if (fresh) terms_.push_back(std::move(term));
+  return it->second;
+}
+
+uint32_t Terms::table_of(const std::array<uint64_t, kLanes>& offsets) {
+  if (std::all_of(offsets.begin(), offsets.end(), [](uint64_t n) { return n == 0; })) return 0;
+  Key key;
+  key.words.assign(offsets.begin(), offsets.end());
+  auto [it, fresh] = interned_tables_.try_emplace(std::move(key), static_cast<uint32_t>(tables_.size()));
+  if (fresh) tables_.push_back(offsets);
+  return it->second;
+}
+
+Value Terms::from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width) {
+  Value v;
+  v.number = truncate(numbers[0], width);
+  std::array<uint64_t, kLanes> offsets;
+  for (unsigned l = 0; l < kLanes; ++l) offsets[l] = truncate(numbers[l], width) - v.number;
+  v.table = table_of(offsets);
+  return v;
+}
+
+Value Terms::with_base(Value value, uint32_t base) const {
+  value.base = base;
+  return value;
+}
+
+Value Terms::opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
+                    uint64_t zero_bits) {
+  Term term;
+  term.kind = TermKind::kOpaque;
+  term.site = site;
+  term.part = part;
+  term.uniformity = uniformity;
+  term.loops = loops;
+  term.width = static_cast<uint8_t>(width);
+  term.zero_bits = zero_bits | ~truncate(~uint64_t{0}, width);
+  Value v;
+  v.base = intern(std::move(term));
+  return v;
+}
+
+Value Terms::allocation(uint64_t site, uint64_t part) {
+  Term term;
+  term.kind = TermKind::kAllocation;
+  term.site = site;
+  term.part = part;
+  term.width = 32;
+  // Lane 0, a column below 512 and a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2).
+  term.zero_bits = ~uint64_t{0x1e0};
+  Value v;
+  v.base = intern(std::move(term));
+  return v;
+}
+
+uint32_t Terms::join(uint64_t site, uint64_t part, uint64_t loops, unsigned width) {
+  Term term;
+  term.kind = TermKind::kJoin;
+  term.site = site;
+  term.part = part;
+  term.loops = loops;
+  term.width = static_cast<uint8_t>(width);
+  term.uniformity = Uniformity::kWarp;
+  return intern(std::move(term));
+}
+
+std::vector<Terms::Part> Terms::parts(uint32_t base) const {
+  if (base == 0) return {};
+  const Term& term = terms_[base];
+  if (term.kind != TermKind::kSum) return {{base, 1}};
+  std::vector<Part> out;
+  for (size_t n = 0; n < term.args.size(); ++n) out.push_back({term.args[n].base, term.coefficients[n]});
+  return out;
+}
+
+uint32_t Terms::base_of_parts(std::vector<Part> parts, unsigned width) {
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.term < b.term; });
+  std::vector<Part> merged;
+  for (const Part& part : parts) {
+    if (!merged.empty() && merged.back().term == part.term) {
+      merged.back().coefficient += part.coefficient;
+    } else {
+      merged.push_back(part);
+    }
+  }
+  std::erase_if(merged, [&](Part& part) {
+    part.coefficient = truncate(part.coefficient, width);
+    return part.coefficient == 0;
+  });
+  if (merged.empty()) return 0;
+  if (merged.size() == 1 && merged[0].coefficient == 1) return merged[0].term;
+  Term term;
+  term.kind = TermKind::kSum;
+  term.width = static_cast<uint8_t>(width);
+  unsigned low_zeros = 63;
+  for (const Part& part : merged) {
+    const Term& t = terms_[part.term];
+    Value v;
+    v.base = part.term;
+    term.args.push_back(v);
+    term.coefficients.push_back(part.coefficient);
+    term.uniformity = std::max(term.uniformity, t.uniformity);
+    term.loops |= t.loops;
+    term.depth = std::max(term.depth, t.depth + 1);
+    const auto zeros = static_cast<unsigned>(std::countr_one(t.zero_bits) + std::countr_zero(part.coefficient));
+    low_zeros = std::min(low_zeros, zeros);
+  }
+  term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
+  if (low_zeros == 0) term.zero_bits &= ~uint64_t{1};
+  // One term times a power of two keeps its high zeros as well, unless they are shifted out.
+  if (merged.size() == 1 && std::has_single_bit(merged[0].coefficient)) {
+    const auto shift = static_cast<unsigned>(std::countr_zero(merged[0].coefficient));
+    const uint64_t ones = ~terms_[merged[0].term].zero_bits;
+    if (truncate(ones << shift, width) >> shift == ones) term.zero_bits = ~(ones << shift);
+  }
+  return intern(std::move(term));
+}
+
+Value Terms::sum(const Value& a, const Value& b, uint64_t factor, unsigned width) {
+  std::vector<Part> all = parts(a.base);
+  for (Part part : parts(b.base)) all.push_back({part.term, part.coefficient * factor});
+  Value out;
+  out.base = base_of_parts(std::move(all), width);
+  out.plain = out.base == 0 ? 0 : (a.base != 0 ? a.plain : b.plain);
+  if (a.table == 0 && b.table == 0) {
+    out.number = truncate(a.number + b.number * factor, width);
+    return out;
+  }
+  std::array<uint64_t, kLanes> numbers;
+  for (unsigned l = 0; l < kLanes; ++l) numbers[l] = number_in(a, l) + number_in(b, l) * factor;
+  const Value lanes = from_lanes(numbers, width);
+  out.number = lanes.number;
+  out.table = lanes.table;
+  return out;
+}
+
+Value Terms::scale(const Value& a, uint64_t factor, unsigned width) {
+  Value zero;
+  Value out = sum(zero, a, factor, width);
+  out.plain = out.base == 0 ? 0 : a.plain;
+  return out;
+}
+
+Uniformity Terms::uniformity(const Value& value) const {
+  if (value.table != 0 || value.plain != 0) return Uniformity::kLane;
+  return value.base == 0 ? Uniformity::kCta : terms_[value.base].uniformity;
+}
+
+bool Terms::uniform(const Value& value, uint32_t mask) const {
+  if (mask == 0 || (mask & (mask - 1)) == 0) return true;
+  if (value.base != 0) {
+    const uint32_t plain = value.plain & mask;
+    if (plain != 0 && plain != mask) return false;
+    if (plain == 0 && terms_[value.base].uniformity == Uniformity::kLane) return false;
+  }
+  if (value.table == 0) return true;
+  const auto first = static_cast<unsigned>(std::countr_zero(mask));
+  for (unsigned l = first; l < kLanes; ++l) {
+    if (((mask >> l) & 1) != 0 && tables_[value.table][l] != tables_[value.table][first]) return false;
+  }
+  return true;
+}
+
+Value Terms::lane(const Value& value, unsigned lane) const {
+  Value out;
+  out.number = number_in(value, lane);
+  if (((value.plain >> lane) & 1) == 0) out.base = value.base;
+  return out;
+}
+
+Value Terms::blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width) {
+  if (mask == kAllLanes || on == off) return on;
+  if (mask == 0) return off;
+  // A base counts where it is not plain; sides without a base are plain everywhere.
+  const uint32_t on_plain = on.base == 0 ? kAllLanes : on.plain;
+  const uint32_t off_plain = off.base == 0 ? kAllLanes : off.plain;
+  const uint32_t on_based = mask & ~on_plain;
+  const uint32_t off_based = ~mask & ~off_plain;
+  if (on_based != 0 && off_based != 0 && on.base != off.base) {
+    return opaque(site, 0x626c656e64u, Uniformity::kLane, loops, width);
+  }
+  std::array<uint64_t, kLanes> numbers;
+  for (unsigned l = 0; l < kLanes; ++l) numbers[l] = number_in(((mask >> l) & 1) != 0 ? on : off, l);
+  Value out = from_lanes(numbers, width);
+  const uint32_t based = on_based | off_based;
+  if (based != 0) {
+    out.base = on_based != 0 ? on.base : off.base;
+    out.plain = ~based;
+  }
+  return out;
+}
+
+uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
+  const uint64_t n = number_in(value, lane);
+  if (value.base == 0 || ((value.plain >> lane) & 1) != 0) return ~n;
+  const uint64_t ones = ~terms_[value.base].zero_bits;
+  if (ones == 0) return ~n;
+  // Below the base's lowest possible one the number shows through; above the highest only if no carry can get there.
+  const auto low = static_cast<unsigned>(std::countr_zero(ones));
+  uint64_t zero = ~n & truncate(~uint64_t{0}, low);
+  const auto top = static_cast<unsigned>(std::bit_width(ones));
+  for (unsigned split = top; split <= top + 1 && split < 64; ++split) {
+    const uint64_t mask = truncate(~uint64_t{0}, split);
+    if ((n & mask) + ones <= mask) {
+      zero |= ~n & ~mask;
+      break;
+    }
+  }
+  return zero;
+}
+
+bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {
+  if (base == 0) return true;
+  if (depth > 24 || joins.size() > 4) return false;
+  const Term& term = terms_[base];
+  switch (term.kind) {
+    case TermKind::kJoin:
+      if (!term.listed) return false;
+      if (std::find(joins.begin(), joins.end(), base) != joins.end()) return true;
+      joins.push_back(base);
+      for (const Value& v : term.set) {
+        if (!collect_joins(v.base, joins, depth + 1)) return false;
+      }
+      return true;
+    case TermKind::kSum:
+    case TermKind::kPure:
+      if (term.operation.op == Op::kGeneric) return false;
+      for (const Value& v : term.args) {
+        if (v.plain != 0 || !collect_joins(v.base, joins, depth + 1)) return false;
+      }
+      return true;
+    default: return false;
+  }
+}
+
+namespace {
+
+struct Assignment {
+  const std::vector<uint32_t>* joins;
+  std::vector<size_t> choice;
+};
+
+uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment);
+
+uint64_t evaluate_base(const Terms& terms, uint32_t base, unsigned lane, const Assignment& assignment) {
+  const Term& term = terms[base];
+  if (term.kind == TermKind::kJoin) {
+    for (size_t n = 0; n < assignment.joins->size(); ++n) {
+      if ((*assignment.joins)[n] == base) return evaluate(terms, term.set[assignment.choice[n]], lane, assignment);
+    }
+    return 0;
+  }
+  if (term.kind == TermKind::kSum) {
+    uint64_t total = 0;
+    for (size_t n = 0; n < term.args.size(); ++n) {
+      total += term.coefficients[n] * evaluate_base(terms, term.args[n].base, lane, assignment);
+    }
+    return total;
+  }
+  uint64_t args[4] = {};
+  for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(terms, term.args[n], lane, assignment);
+  return fold(term.operation, args, static_cast<unsigned>(term.args.size()));
+}
+
+uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment) {
+  uint64_t n = terms.number_in(value, lane);
+  if (value.base != 0 && ((value.plain >> lane) & 1) == 0) n += evaluate_base(terms, value.base, lane, assignment);
+  return n;
+}
+
+}  // namespace
+
+std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsigned lane, unsigned width,
+                                                      const Filter& admits) const {
+  if (value.base == 0 || ((value.plain >> lane) & 1) != 0) {
+    return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
+  }
+  std::vector<uint32_t> joins;
+  if (!collect_joins(value.base, joins, 0)) return std::nullopt;
+  Assignment assignment;
+  assignment.joins = &joins;
+  assignment.choice.assign(joins.size(), 0);
+  size_t combinations = 1;
+  for (uint32_t j : joins) combinations *= std::max<size_t>(1, terms_[j].set.size());
+  if (combinations > 256) return std::nullopt;
+  std::vector<uint64_t> out;
+  for (size_t n = 0; n < combinations; ++n) {
+    size_t rest = n;
+    for (size_t k = 0; k < joins.size(); ++k) {
+      const size_t size = terms_[joins[k]].set.size();
+      if (size == 0) return std::nullopt;
+      assignment.choice[k] = rest % size;
+      rest /= size;
+    }
+    bool admitted = true;
+    for (size_t k = 0; admits && admitted && k < joins.size(); ++k) {
+      admitted = admits(joins[k], evaluate_base(*this, joins[k], lane, assignment));
+    }
+    if (!admitted) continue;
+    out.push_back(truncate(evaluate(*this, value, lane, assignment), width));
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string Terms::describe(const Value& value) const {
+  std::string out;
+  if (value.base != 0) {
+    for (const Part& part : parts(value.base)) {
+      const Term& term = terms_[part.term];
+      if (!out.empty()) out += "+";
+      if (part.coefficient != 1) out += std::to_string(static_cast<int64_t>(part.coefficient)) + "*";
+      switch (term.kind) {
+        case TermKind::kAllocation: out += "alloc" + std::to_string(term.site & 0xffffff); break;
+        case TermKind::kJoin: out += "join" + std::to_string(part.term); break;
+        case TermKind::kOpaque: out += "x" + std::to_string(part.term); break;
+        default:
+          out += "op" + std::to_string(static_cast<int>(term.operation.op)) + "(";
+          for (const Value& v : term.args) out += describe(v) + ",";
+          out += ")";
+      }
+    }
+  }
+  if (out.empty() || value.number != 0) {
+    if (!out.empty()) out += "+";
+    out += std::to_string(value.number);
+  }
+  if (value.table != 0) out += "[+lane]";
+  if (value.plain != 0) out += "/plain" + std::to_string(value.plain);
+  return out;
+}
+
+}  // namespace tmemlint::warp

@@ -1,0 +1,181 @@
+// What a register of one warp holds: a number per lane, or a symbolic term plus a number per lane.
+//
+//   lane l holds  (plain has bit l ? 0 : base) + number + lanes[l]      modulo 2^width of the register
+//
+// `base` is a hash-consed term (0: none), so equal bases are equal unknowns. `plain` marks lanes that the base does not
+// count in: a register that one elected lane wrote and the others did not. Values are normalised: equal contents have equal
+// fields, so comparison is memberwise. A predicate is a value that is 0 or 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tmemlint::warp {
+
+constexpr unsigned kLanes = 32;
+constexpr uint32_t kAllLanes = 0xffffffffu;
+
+struct Value {
+  uint32_t base = 0;
+  uint32_t table = 0;  // offsets by lane, relative to lane 0; 0: every lane the same
+  uint32_t plain = 0;
+  uint64_t number = 0;
+
+  static Value of(uint64_t number) {
+    Value v;
+    v.number = number;
+    return v;
+  }
+  bool known() const { return base == 0; }
+  bool constant() const { return base == 0 && table == 0; }
+  bool operator==(const Value&) const = default;
+};
+
+// Over which threads an unknown has one value.
+enum class Uniformity : uint8_t { kCta, kWarp, kLane };
+
+// Pure operations on values. The width (bits) and signedness belong to the operation, not to the values.
+enum class Op : uint8_t {
+  kMov, kAdd, kSub, kMul, kMulHi, kShl, kShr, kAnd, kOr, kXor, kNot, kNeg, kAbs, kMin, kMax, kDiv, kRem,
+  kSelect,    // a ? b : c, a is a predicate
+  kEq, kLt,   // comparisons; the others are made of these
+  kBfe, kBfi, kPrmt, kLop3, kClz, kBrev, kBfind, kPopc, kFns,
+  kSext, kZext,  // from `aux` bits
+  kFunnel,    // shf: aux 0 left wrap, 1 right wrap, 2 left clamp, 3 right clamp
+  kGeneric,   // an operation that is not modelled: aux numbers the opcode; equal arguments give equal results
+};
+
+struct Operation {
+  Op op = Op::kMov;
+  uint8_t width = 32;  // 1, 8, 16, 32, 64
+  bool is_signed = false;
+  uint32_t aux = 0;
+  bool operator==(const Operation&) const = default;
+};
+
+enum class TermKind : uint8_t {
+  kNone,
+  kSum,     // linear combination: coefficients in `coefficients`, terms as the bases of args
+  kPure,    // operation on args
+  kOpaque,  // one unknown per site: a loaded word, an atomic's result
+  kJoin,    // paths met here with different values; `set` may list them
+  kAllocation,  // the address that an alloc returned
+};
+
+struct Term {
+  TermKind kind = TermKind::kNone;
+  Uniformity uniformity = Uniformity::kCta;
+  uint8_t width = 64;
+  Operation operation;                // kPure
+  std::vector<Value> args;            // kPure, kSum
+  std::vector<uint64_t> coefficients; // kSum
+  uint64_t site = 0;                  // kOpaque, kJoin, kAllocation: what makes it that one
+  uint64_t part = 0;
+  uint64_t loops = 0;      // set of loops that give it a new value each time round
+  uint64_t zero_bits = 0;  // bits that are 0 whatever the value is
+  // kJoin: the values it may have; meaningful when `listed`.
+  std::vector<Value> set;
+  bool listed = false;
+  uint32_t generation = 0;
+  uint32_t depth = 0;  // of nested operations
+};
+
+// Signed interval.
+struct Interval {
+  int64_t low = INT64_MIN;
+  int64_t high = INT64_MAX;
+  bool operator==(const Interval&) const = default;
+};
+
+uint64_t truncate(uint64_t number, unsigned width);
+int64_t sign_extend(uint64_t number, unsigned width);
+
+// Owns the terms of one kernel and knows their arithmetic.
+class Terms {
+ public:
+  Terms();
+
+  const Term& operator[](uint32_t term) const { return terms_[term]; }
+  size_t size() const { return terms_.size(); }
+
+  Value opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
+               uint64_t zero_bits = 0);
+  Value allocation(uint64_t site, uint64_t part);
+  // The join term of a site; its set is empty until `widen` and `list` are used.
+  uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
+  Term& mutable_term(uint32_t term) { return terms_[term]; }
+
+  // Any pure operation; folds what is known, keeps linear forms linear, else makes a term.
+  Value apply(Operation operation, const Value* args, unsigned count);
+  Value apply(Operation operation, const Value& a, const Value& b) {
+    const Value args[2] = {a, b};
+    return apply(operation, args, 2);
+  }
+  Value apply(Operation operation, const Value& a) { return apply(operation, &a, 1); }
+
+  // Lane `lane` of a value, as a uniform value (for a kLane-uniform base: that lane's, as a term of its own).
+  Value lane(const Value& value, unsigned lane) const;
+  uint64_t number_in(const Value& value, unsigned lane) const {
+    return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
+  }
+  // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named by the site.
+  Value blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width);
+  Value from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width);
+  Value with_base(Value value, uint32_t base) const;
+
+  bool uniform(const Value& value, uint32_t mask) const;  // the same in all lanes of the mask, for sure
+  Uniformity uniformity(const Value& value) const;
+  uint64_t loops(const Value& value) const { return value.base == 0 ? 0 : terms_[value.base].loops; }
+
+  // Every constant a uniform value may be (through join sets), ascending, without duplicates; nothing when it cannot be
+  // enumerated within the limit. `lane` picks the lane of a per-lane number. `admits` may rule out a value of a join.
+  using Filter = std::function<bool(uint32_t join, uint64_t number)>;
+  std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
+                                                 const Filter& admits = nullptr) const;
+
+  // Sum form: the terms and coefficients that a base is made of.
+  struct Part {
+    uint32_t term;
+    uint64_t coefficient;
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<Part> parts(uint32_t base) const;
+  uint64_t zero_bits(const Value& value, unsigned lane) const;
+
+  std::string describe(const Value& value) const;  // for debugging and --explain
+
+ private:
+  struct Key {
+    std::vector<uint64_t> words;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  uint32_t intern(Term term);
+  uint32_t table_of(const std::array<uint64_t, kLanes>& offsets);
+  Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
+  Value scale(const Value& a, uint64_t factor, unsigned width);
+  uint32_t base_of_parts(std::vector<Part> parts, unsigned width);
+  Value make_pure(Operation operation, const Value* args, unsigned count);
+  std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
+  Value by_groups(Operation operation, const Value* args, unsigned count);
+  bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
+
+  std::deque<Term> terms_;
+  std::vector<std::array<uint64_t, kLanes>> tables_;
+  std::unordered_map<Key, uint32_t, KeyHash> interned_;
+  std::unordered_map<Key, uint32_t, KeyHash> interned_tables_;
+  uint64_t fresh_ = 0;
+};
+
+// The arithmetic on numbers alone.
+uint64_t fold(Operation operation, const uint64_t* args, unsigned count);
+
+}  // namespace tmemlint::warp

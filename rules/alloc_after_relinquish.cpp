@@ -1,0 +1,38 @@
+// tmem-alloc-after-relinquish: the permit to allocate never comes back (ISA 9.7.16.7.1).
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) {
+    for (const warp::Event& e : w.events) {
+      if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
+      const warp::Protocol& before = w.protocols[e.before];
+      if (before.relinquished == kNone) continue;
+      Draft d;
+      d.at = e.instruction;
+      d.message =
+          "tcgen05.alloc after the CTA gave up its permit to allocate: the permit never comes back, and the alloc traps; "
+          "relinquish after the last alloc";
+      d.related.emplace_back(context.instruction_of(before.relinquished), "the permit is given up here");
+      d.warp = &w;
+      d.node = e.node;
+      context.report(std::move(d));
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule kAllocAfterRelinquish;
+const Rule kAllocAfterRelinquish = {
+    "tmem-alloc-after-relinquish",
+    report::Level::kError,
+    "An alloc is reachable after the CTA executed relinquish_alloc_permit.",
+    "Move relinquish_alloc_permit behind the last alloc of the kernel, out of any loop that allocates.",
+    check,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,42 @@
+// tmem-alloc-growing: the sizes of a CTA's allocations must not grow in execution order (ISA 9.7.16.7.1).
+#include <algorithm>
+
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) {
+    for (const warp::Event& e : w.events) {
+      if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
+      const warp::Protocol& before = w.protocols[e.before];
+      if (before.smallest_step == kNone) continue;
+      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand);
+      if (sizes.empty() || sizes.back() <= before.smallest) continue;
+      const uint32_t earlier = context.instruction_of(before.smallest_step);
+      Draft d;
+      d.at = e.instruction;
+      d.message = "this alloc asks for " + std::to_string(sizes.back()) + " columns after an earlier alloc of the CTA asked for " +
+                  std::to_string(before.smallest) + ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the larger one first";
+      d.related.emplace_back(earlier, "the earlier alloc, of " + std::to_string(before.smallest) + " columns");
+      d.warp = &w;
+      d.node = e.node;
+      context.report(std::move(d));
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule kAllocGrowing;
+const Rule kAllocGrowing = {
+    "tmem-alloc-growing",
+    report::Level::kError,
+    "An alloc asks for more columns than an earlier alloc of the CTA.",
+    "Order the allocations of a kernel from the largest to the smallest.",
+    check,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,173 @@
+#include "rules/facts.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tmemlint::rules {
+
+using report::Level;
+using warp::Value;
+
+std::string list_numbers(uint64_t set) {
+  std::string out;
+  for (unsigned n = 0; n < 64;) {
+    if (((set >> n) & 1) == 0) {
+      ++n;
+      continue;
+    }
+    unsigned last = n;
+    while (last + 1 < 64 && ((set >> (last + 1)) & 1) != 0) ++last;
+    if (!out.empty()) out += ", ";
+    out += std::to_string(n);
+    if (last > n) out += (last == n + 1 ? ", " : "-") + std::to_string(last);
+    n = last + 1;
+  }
+  return out;
+}
+
+std::string lanes_text(uint32_t lanes) {
+  return (std::popcount(lanes) == 1 ? "lane " : "lanes ") + list_numbers(lanes);
+}
+
+std::string_view Context::name(uint32_t instruction) const {
+  const ptx::Opcode& o = opcode(instruction);
+  if (o.modifiers.empty()) return o.text;
+  const auto end = static_cast<size_t>(o.modifiers[0].data() + o.modifiers[0].size() - o.text.data());
+  return end <= o.text.size() ? o.text.substr(0, end) : o.text;
+}
+
+TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
+  TmemAddress out;
+  if (lanes == 0) return out;
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const uint64_t number = warp::truncate(terms().number_in(value, lane), 32);
+  const bool based = value.base != 0 && ((value.plain >> lane) & 1) == 0;
+  out.lane = static_cast<uint32_t>(number >> 16);
+  out.column = static_cast<uint32_t>(number & 0xffff);
+  if (!based) {
+    out.known = true;
+    return out;
+  }
+  for (const warp::Terms::Part& part : terms().parts(value.base)) {
+    if (terms()[part.term].kind != warp::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0) return out;
+    out.allocation = part.term;
+  }
+  out.known = true;
+  return out;
+}
+
+bool Context::may_equal(const Value& a, const Value& b) const {
+  if (a == b) return true;
+  const auto x = terms().enumerate(a, 0, 32);
+  const auto y = terms().enumerate(b, 0, 32);
+  if (x && y) return std::any_of(x->begin(), x->end(), [&](uint64_t n) { return std::binary_search(y->begin(), y->end(), n); });
+  // One base and different offsets are different places; other unknowns may be anything.
+  if (a.base == b.base) return false;
+  return true;
+}
+
+report::Place Context::place(At at) const {
+  report::Place out;
+  out.text = text_;
+  if (at.instruction >= module().instructions.size()) {
+    out.span = kernel().name_span;
+    return out;
+  }
+  const ptx::Instruction& instruction = module().instructions[at.instruction];
+  out.span = at.span.end > at.span.begin ? at.span : instruction.span;
+  if (instruction.location == kNone) return out;
+  auto position = [&](const ptx::Location& l) {
+    report::SourcePosition p;
+    if (const std::string* path = module().file_path(l.file)) p.file = *path;
+    p.line = l.line;
+    p.column = l.column;
+    return p;
+  };
+  const ptx::Location& innermost = module().locations[instruction.location];
+  if (innermost.line == 0) return out;
+  out.has_source = true;
+  out.source = position(innermost);
+  uint32_t outer = innermost.inlined_at;
+  for (int depth = 0; outer != kNone && depth < 32; ++depth) {
+    out.inlined_at.push_back(position(module().locations[outer]));
+    outer = module().locations[outer].inlined_at;
+  }
+  return out;
+}
+
+std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint32_t node) const {
+  std::vector<report::Related> out;
+  for (int steps = 0; node != kNone && steps < 4096; ++steps) {
+    const warp::Node& n = warp.nodes[node];
+    if (n.decision >= 0 && n.from != kNone) {
+      const kernel::Block& block = analysis_.graph.blocks[warp.nodes[n.from].block];
+      uint32_t at = block.ender;
+      // The branch in front of a predicated instruction is that instruction's guard.
+      if (at == kNone && !block.successors.empty()) at = analysis_.graph.blocks[block.successors[0]].first;
+      if (at != kNone && at < module().instructions.size()) {
+        report::Related step;
+        step.place = place(at);
+        step.message = n.decision != 0 ? "taken to hold here" : "taken not to hold here";
+        out.push_back(std::move(step));
+      }
+    }
+    node = n.from;
+  }
+  std::reverse(out.begin(), out.end());
+  constexpr size_t kMost = 12;
+  if (out.size() > kMost) out.erase(out.begin(), out.end() - kMost);
+  return out;
+}
+
+void Context::report(Draft draft) {
+  if (draft.rests_on_block && launch().block_is_guess()) {
+    if (draft.level == Level::kError) draft.level = Level::kWarning;
+    draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
+  }
+  for (Merged& m : merged_) {
+    if (m.draft.at.instruction != draft.at.instruction || m.draft.message != draft.message) continue;
+    m.draft.level = std::max(m.draft.level, draft.level);
+    if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
+    return;
+  }
+  Merged m;
+  if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
+  m.draft = std::move(draft);
+  merged_.push_back(std::move(m));
+}
+
+void Context::end() {
+  for (Merged& m : merged_) {
+    report::Finding f;
+    f.rule = rule_->id;
+    f.level = m.draft.level;
+    f.message = std::move(m.draft.message);
+    f.place = place(m.draft.at);
+    for (auto& [at, caption] : m.draft.related) {
+      report::Related r;
+      r.place = place(at);
+      r.message = std::move(caption);
+      f.related.push_back(std::move(r));
+    }
+    f.kernel = kernel().name;
+    std::sort(m.warps.begin(), m.warps.end());
+    m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
+    f.warps = std::move(m.warps);
+    if (m.draft.warp != nullptr) f.path = path_to(*m.draft.warp, m.draft.node);
+    results_.findings.push_back(std::move(f));
+  }
+  merged_.clear();
+}
+
+void Context::incomplete(uint32_t instruction, std::string reason) {
+  report::Incomplete i;
+  i.place = place(instruction);
+  i.kernel = kernel().name;
+  i.reason = std::move(reason);
+  for (const report::Incomplete& other : results_.incomplete) {
+    if (other.kernel == i.kernel && other.reason == i.reason && other.place.span.begin == i.place.span.begin) return;
+  }
+  results_.incomplete.push_back(std::move(i));
+}
+
+}  // namespace tmemlint::rules

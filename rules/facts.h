@@ -1,0 +1,97 @@
+// What a rule may look at, and how it reports.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/cta/analysis.h"
+#include "analyzer/report/finding.h"
+#include "rules/rule.h"
+
+namespace tmemlint::rules {
+
+using ptx::kNone;
+
+// A position in the kernel: an instruction, or a narrower span in it.
+struct At {
+  uint32_t instruction = kNone;
+  ptx::Span span;  // empty: the whole instruction
+
+  At() = default;
+  At(uint32_t i) : instruction(i) {}  // NOLINT(google-explicit-constructor): an instruction is a position
+  At(uint32_t i, ptx::Span s) : instruction(i), span(s) {}
+};
+
+struct Draft {
+  report::Level level = report::Level::kError;
+  At at;
+  std::string message;
+  std::vector<std::pair<At, std::string>> related;
+  const warp::WarpGraph* warp = nullptr;  // whose path it is; null: not about a path
+  uint32_t node = kNone;                  // where on that warp's paths
+  bool rests_on_block = false;            // true only if the block has that many warps
+};
+
+// Where TMEM addresses lead: the parts of a value that is one.
+struct TmemAddress {
+  bool known = false;          // the lane and the column offset are numbers
+  uint32_t allocation = 0;     // base term; 0: a literal address
+  uint32_t lane = 0;           // of the first executing lane's value
+  uint32_t column = 0;         // from the start of the allocation
+};
+
+class Context {
+ public:
+  Context(const cta::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results)
+      : analysis_(analysis), text_(std::move(text)), results_(results) {}
+
+  const ptx::Module& module() const { return *analysis_.module; }
+  const cta::Analysis& analysis() const { return analysis_; }
+  const warp::Terms& terms() const { return *analysis_.terms; }
+  const warp::Program& program() const { return *analysis_.program; }
+  const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
+  const kernel::Launch& launch() const { return analysis_.launch; }
+  const ptx::Function& kernel() const { return module().functions[analysis_.kernel]; }
+
+  const ptx::Opcode& opcode(uint32_t instruction) const { return module().opcode(module().instructions[instruction]); }
+  // Of an event's instruction.
+  const warp::Meaning& meaning(const warp::Event& event) const {
+    return program().meanings[module().instructions[event.instruction].opcode];
+  }
+  const ptx::Form& form(const warp::Event& event) const { return meaning(event).form; }
+  uint32_t instruction_of(uint32_t step) const { return program().steps[step].instruction; }
+  std::string_view name(uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"
+
+  TmemAddress tmem_address(const warp::Value& value, uint32_t lanes) const;
+  // Whether two uniform values may be the same number; false when nothing is known to make them so.
+  bool may_equal(const warp::Value& a, const warp::Value& b) const;
+
+  void report(Draft draft);
+  // A question that could not be decided; said once per place and reason.
+  void incomplete(uint32_t instruction, std::string reason);
+  report::Place place(At at) const;
+
+  void begin(const Rule& rule) { rule_ = &rule; }
+  // Hands the findings of the rule over to the results.
+  void end();
+
+ private:
+  struct Merged {
+    Draft draft;
+    std::vector<uint32_t> warps;
+  };
+  std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
+
+  const cta::Analysis& analysis_;
+  std::shared_ptr<const ptx::SourceText> text_;
+  report::Results& results_;
+  const Rule* rule_ = nullptr;
+  std::vector<Merged> merged_;
+};
+
+// "lane 0", "lanes 0-15", "lanes 0, 4-7"
+std::string list_numbers(uint64_t set);
+std::string lanes_text(uint32_t lanes);
+
+}  // namespace tmemlint::rules

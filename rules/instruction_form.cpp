@@ -1,0 +1,35 @@
+// tmem-instruction-form: instructions that the ISA does not define as written.
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+void check(Context& context) {
+  const ptx::Module& module = context.module();
+  for (uint32_t f : context.analysis().functions) {
+    const ptx::Function& function = module.functions[f];
+    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      for (ptx::FormProblem& problem : ptx::check_form(module, function, module.instructions[i])) {
+        Draft d;
+        d.at = At(i, problem.span);
+        d.message = std::move(problem.message);
+        if (!problem.fix.empty()) d.message += "; write " + problem.fix;
+        context.report(std::move(d));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule kInstructionForm;
+const Rule kInstructionForm = {
+    "tmem-instruction-form",
+    report::Level::kError,
+    "An instruction that the ISA does not define: its qualifiers, operands or immediates are not legal together.",
+    "Write one of the forms that the message lists.",
+    check,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,80 @@
+// tmem-missing-dealloc: what a kernel allocates it must free before it exits (ISA 9.7.16.7.1).
+#include <set>
+
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+// What the deallocs of the other warps may free.
+struct Frees {
+  std::set<uint32_t> terms;  // allocations named by their address
+  bool by_number = false;    // an address that is a number: some allocation's
+  bool unknown = false;      // an address that could not be followed
+  uint32_t where = kNone;    // the dealloc of the unknown address
+};
+
+Frees frees_of(Context& context, const warp::WarpGraph* except) {
+  Frees out;
+  for (const warp::WarpGraph& w : context.warps()) {
+    if (&w == except) continue;
+    for (const warp::Event& e : w.events) {
+      if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kDealloc) continue;
+      const TmemAddress a = context.tmem_address(e.address, e.lanes);
+      if (a.known && a.allocation != 0) {
+        out.terms.insert(a.allocation);
+      } else if (a.known) {
+        out.by_number = true;
+      } else {
+        out.unknown = true;
+        out.where = e.instruction;
+      }
+    }
+  }
+  return out;
+}
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) {
+    const Frees others = frees_of(context, &w);
+    for (const warp::Event& e : w.events) {
+      if (e.kind != warp::Event::Kind::kExit) continue;
+      const warp::Protocol& before = w.protocols[e.before];
+      // The warp leaves with its last lanes.
+      if (((before.exited | e.lanes) & w.lanes) != w.lanes) continue;
+      for (const warp::Held& held : before.held) {
+        if (held.live == 0 || held.step == kNone) continue;
+        if (others.terms.count(held.term) != 0 || others.by_number) continue;
+        const uint32_t alloc = context.instruction_of(held.step);
+        if (before.unknown_dealloc || others.unknown) {
+          context.incomplete(others.unknown ? others.where : alloc,
+                             "whether the alloc is freed: the address that a dealloc frees could not be followed");
+          continue;
+        }
+        Draft d;
+        d.at = alloc;
+        d.message =
+            "allocated columns are not freed on a path to the end of the kernel: every allocation must be deallocated "
+            "before exit, or later kernels on this SM wait for the columns forever";
+        d.related.emplace_back(e.instruction, "the warp leaves the kernel here with the columns still allocated");
+        d.warp = &w;
+        d.node = e.node;
+        context.report(std::move(d));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule kMissingDealloc;
+const Rule kMissingDealloc = {
+    "tmem-missing-dealloc",
+    report::Level::kError,
+    "Some path from an alloc reaches the end of the kernel with the allocation live.",
+    "Free the columns with tcgen05.dealloc on every path that leaves the kernel, early returns included.",
+    check,
+};
+
+}  // namespace tmemlint::rules

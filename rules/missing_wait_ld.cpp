@@ -1,0 +1,182 @@
+// tmem-missing-wait-ld: a load's columns or registers are given up while the load may still be under way
+// (ISA 9.7.16.6.3 and 9.7.16.8.3; the register dependency of a load's results orders nothing else).
+#include <bit>
+#include <set>
+
+#include "rules/waits.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+using report::Level;
+using warp::Event;
+using warp::PendingLoad;
+
+// A load that is pending counts by how many of its lanes have used its results.
+Level level_of(const PendingLoad& p) {
+  if (p.used == 0) return Level::kError;
+  return (p.used & p.lanes) == p.lanes ? Level::kNote : Level::kWarning;
+}
+
+std::string state_of(const PendingLoad& p) {
+  if (p.used == 0) return "may still be under way";
+  if ((p.used & p.lanes) == p.lanes) return "was never waited for, though its results have been used";
+  return "may still be under way in " + lanes_text(p.lanes & ~p.used);
+}
+
+class Checker {
+ public:
+  Checker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+
+  void run() {
+    for (const Event& e : warp_.events) {
+      const warp::Protocol& before = warp_.protocols[e.before];
+      if (before.loads.empty()) continue;
+      switch (e.kind) {
+        case Event::Kind::kMbarrier:
+          if (is_arrive(context_, e) && hands_on(context_, e, true, false)) arrive(e, before);
+          break;
+        case Event::Kind::kTcgen05: access(e, before); break;
+        case Event::Kind::kOverwrite: overwrite(e, before); break;
+        case Event::Kind::kExit: leave(e, before); break;
+        default: break;
+      }
+    }
+  }
+
+ private:
+  void arrive(const Event& e, const warp::Protocol& before) {
+    // One finding for a run of loads: the loudest of them.
+    const PendingLoad* worst = &before.loads.front();
+    for (const PendingLoad& p : before.loads) {
+      if (level_of(p) > level_of(*worst)) worst = &p;
+    }
+    say(e, *worst,
+        "this arrive lets another warp write or free the columns that a tcgen05.ld reads, but the load " + state_of(*worst) +
+            "; put tcgen05.wait::ld before the arrive");
+  }
+
+  void access(const Event& e, const warp::Protocol& before) {
+    const ptx::Form& form = context_.form(e);
+    switch (form.op) {
+      case ptx::Tcgen05::kSt:
+      case ptx::Tcgen05::kMma:
+      case ptx::Tcgen05::kMmaWs:
+      case ptx::Tcgen05::kCp:
+      case ptx::Tcgen05::kShift: {
+        const Footprint written = footprint(context_, e.address, e.lanes, form);
+        for (const PendingLoad& p : before.loads) {
+          if (!overlap(written, of_load(p))) continue;
+          say(e, p,
+              std::string(context_.name(e.instruction)) + " overwrites columns that an earlier tcgen05.ld reads, but the load " +
+                  state_of(p) + "; put tcgen05.wait::ld between them");
+          return;
+        }
+        return;
+      }
+      case ptx::Tcgen05::kDealloc: {
+        const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
+        for (const PendingLoad& p : before.loads) {
+          const TmemAddress read = context_.tmem_address(p.address, p.lanes);
+          if (!freed.known || !read.known || freed.allocation != read.allocation) continue;
+          say(e, p,
+              "tcgen05.dealloc frees columns that an earlier tcgen05.ld reads, but the load " + state_of(p) +
+                  "; put tcgen05.wait::ld before the dealloc");
+          return;
+        }
+        return;
+      }
+      case ptx::Tcgen05::kLd:
+      case ptx::Tcgen05::kLdRed:
+        for (const PendingLoad& p : before.loads) {
+          if (p.step != e.step) continue;
+          say(e, p,
+              "tcgen05.ld writes its registers again while the load of the previous iteration " + state_of(p) +
+                  "; put tcgen05.wait::ld into the loop");
+        }
+        return;
+      case ptx::Tcgen05::kWaitLd:
+        for (const PendingLoad& p : before.loads) {
+          if (p.used == 0) continue;
+          Draft d;
+          d.level = Level::kNote;
+          d.at = context_.instruction_of(p.step);
+          d.message = "results of this load are used before the tcgen05.wait::ld that follows";
+          d.related.emplace_back(e.instruction, "the wait");
+          report(std::move(d), e);
+        }
+        return;
+      default: return;
+    }
+  }
+
+  void overwrite(const Event& e, const warp::Protocol& before) {
+    const std::vector<uint32_t>& set = context_.program().load_sets[context_.program().steps[e.step].loads];
+    for (const PendingLoad& p : before.loads) {
+      if (!std::binary_search(set.begin(), set.end(), p.load)) continue;
+      say(e, p,
+          "a register that a tcgen05.ld is to write is overwritten while the load " + state_of(p) +
+              "; put tcgen05.wait::ld before this instruction");
+      return;
+    }
+  }
+
+  void leave(const Event& e, const warp::Protocol& before) {
+    // One finding for all the loads that a missing wait leaves over: at the first of them.
+    const PendingLoad* first = nullptr;
+    for (const PendingLoad& p : before.loads) {
+      if (p.used != 0 && (first == nullptr || context_.instruction_of(p.step) < context_.instruction_of(first->step))) first = &p;
+    }
+    if (first == nullptr || !left_.insert(first->step).second) return;
+    Draft d;
+    d.level = Level::kWarning;
+    d.at = context_.instruction_of(first->step);
+    d.message =
+        "results of this load are used, but on a path to the end of the kernel the warp that loads never executes "
+        "tcgen05.wait::ld; wait before using the results";
+    d.related.emplace_back(e.instruction, "the warp leaves the kernel here without having waited");
+    report(std::move(d), e);
+  }
+
+  Footprint of_load(const PendingLoad& p) const {
+    const ptx::Form form = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
+    return footprint(context_, p.address, p.lanes, form);
+  }
+
+  void say(const Event& e, const PendingLoad& p, std::string message) {
+    Draft d;
+    d.level = level_of(p);
+    d.at = e.instruction;
+    d.message = std::move(message);
+    d.related.emplace_back(context_.instruction_of(p.step), "the load");
+    report(std::move(d), e);
+  }
+
+  void report(Draft d, const Event& e) {
+    d.warp = &warp_;
+    d.node = e.node;
+    context_.report(std::move(d));
+  }
+
+  Context& context_;
+  const warp::WarpGraph& warp_;
+  std::set<uint32_t> left_;
+};
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) Checker(context, w).run();
+}
+
+}  // namespace
+
+extern const Rule kMissingWaitLd;
+const Rule kMissingWaitLd = {
+    "tmem-missing-wait-ld",
+    report::Level::kError,
+    "Columns or registers of a tcgen05.ld are given up before tcgen05.wait::ld.",
+    "Execute tcgen05.wait::ld in the warp that loads, before it arrives, overwrites or frees the columns.",
+    check,
+};
+
+}  // namespace tmemlint::rules

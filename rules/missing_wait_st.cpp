@@ -1,0 +1,99 @@
+// tmem-missing-wait-st: columns that a store writes are read or given on while the store may still be under way
+// (ISA 9.7.16.6.3 and 9.7.16.8.3).
+#include "rules/waits.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+using warp::Event;
+using warp::PendingStore;
+
+class Checker {
+ public:
+  Checker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+
+  void run() {
+    for (const Event& e : warp_.events) {
+      const warp::Protocol& before = warp_.protocols[e.before];
+      if (before.stores.empty()) continue;
+      if (is_arrive(context_, e)) {
+        if (hands_on(context_, e, true, true)) {
+          say(e, before.stores.front(),
+              "this arrive hands on columns of Tensor Memory, but a tcgen05.st to them may still be under way; put "
+              "tcgen05.wait::st before the arrive");
+        }
+      } else if (e.kind == Event::Kind::kTcgen05) {
+        access(e, before);
+      }
+    }
+  }
+
+ private:
+  void access(const Event& e, const warp::Protocol& before) {
+    const ptx::Form& form = context_.form(e);
+    switch (form.op) {
+      case ptx::Tcgen05::kLd:
+      case ptx::Tcgen05::kLdRed:
+      case ptx::Tcgen05::kMma:
+      case ptx::Tcgen05::kMmaWs:
+      case ptx::Tcgen05::kCp:
+      case ptx::Tcgen05::kShift: {
+        const Footprint touched = footprint(context_, e.address, e.lanes, form);
+        for (const PendingStore& p : before.stores) {
+          const ptx::Form store = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
+          if (!overlap(touched, footprint(context_, p.address, e.lanes, store))) continue;
+          say(e, p,
+              std::string(context_.name(e.instruction)) +
+                  " accesses columns that an earlier tcgen05.st writes, but the store may still be under way; put "
+                  "tcgen05.wait::st between them");
+          return;
+        }
+        return;
+      }
+      case ptx::Tcgen05::kDealloc: {
+        const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
+        for (const PendingStore& p : before.stores) {
+          const TmemAddress written = context_.tmem_address(p.address, e.lanes);
+          if (!freed.known || !written.known || freed.allocation != written.allocation) continue;
+          say(e, p,
+              "tcgen05.dealloc frees columns that an earlier tcgen05.st writes, but the store may still be under way; put "
+              "tcgen05.wait::st before the dealloc");
+          return;
+        }
+        return;
+      }
+      default: return;
+    }
+  }
+
+  void say(const Event& e, const PendingStore& p, std::string message) {
+    Draft d;
+    d.at = e.instruction;
+    d.message = std::move(message);
+    d.related.emplace_back(context_.instruction_of(p.step), "the store");
+    d.warp = &warp_;
+    d.node = e.node;
+    context_.report(std::move(d));
+  }
+
+  Context& context_;
+  const warp::WarpGraph& warp_;
+};
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) Checker(context, w).run();
+}
+
+}  // namespace
+
+extern const Rule kMissingWaitSt;
+const Rule kMissingWaitSt = {
+    "tmem-missing-wait-st",
+    report::Level::kError,
+    "Columns that a tcgen05.st writes are read, handed on or freed before tcgen05.wait::st.",
+    "Execute tcgen05.wait::st in the warp that stores, before anything reads the columns or is told that it may.",
+    check,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,35 @@
+// tmem-target: instructions that the module's .target or .version does not have.
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+void check(Context& context) {
+  const ptx::Module& module = context.module();
+  for (uint32_t f : context.analysis().functions) {
+    const ptx::Function& function = module.functions[f];
+    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      for (ptx::FormProblem& problem : ptx::check_target(module, function, module.instructions[i])) {
+        Draft d;
+        d.at = At(i, problem.span);
+        d.message = std::move(problem.message);
+        if (!problem.fix.empty()) d.message += "; " + problem.fix;
+        context.report(std::move(d));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule kTarget;
+const Rule kTarget = {
+    "tmem-target",
+    report::Level::kError,
+    "An instruction or qualifier that the module's .target or .version does not have.",
+    "Compile for the target, or write the .version, that the message names.",
+    check,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,23 @@
+// Shared by the two rules on tcgen05.wait: which columns an access touches, and which mbarrier arrives hand columns on.
+#pragma once
+
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+// What an access of one warp touches, from its address on. Empty (columns == 0) when it cannot be told.
+struct Footprint {
+  uint32_t allocation = 0;
+  uint32_t lane = 0, lanes = 0;
+  uint32_t column = 0, columns = 0;
+};
+Footprint footprint(const Context& context, const warp::Value& address, uint32_t executing, const ptx::Form& form);
+bool overlap(const Footprint& a, const Footprint& b);
+
+// Whether an arrive on this mbarrier lets columns of Tensor Memory be written or freed: a warp waits on the mbarrier
+// that also writes Tensor Memory (`writers`) or reads it (`readers`).
+bool hands_on(const Context& context, const warp::Event& arrive, bool writers, bool readers);
+
+bool is_arrive(const Context& context, const warp::Event& event);
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,90 @@
+// tmem-warp-collective: alloc, dealloc, relinquish, ld, st and wait are executed by a whole warp, with one set of
+// operands (ISA 9.7.16.3, and the .sync.aligned paragraphs of each instruction).
+#include <bit>
+#include <map>
+
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+// Collectives that run with the same lanes missing in one stretch of code have one cause.
+struct Group {
+  Draft draft;
+  bool open = false;
+};
+
+std::string missing_text(const warp::WarpGraph& w, const warp::Event& e, std::string_view name) {
+  const warp::Protocol& before = w.protocols[e.before];
+  const uint32_t missing = w.lanes & ~e.lanes;
+  std::string out(name);
+  out += " must be executed by all lanes of the warp together, but here only " + lanes_text(e.lanes) + " can execute it";
+  if ((missing & ~before.exited) == 0) {
+    out += " (the others have left the kernel)";
+  } else if (std::has_single_bit(e.lanes)) {
+    out += ": it is under a condition that holds in one lane";
+  } else {
+    out += ": the condition that leads here differs between lanes";
+  }
+  return out;
+}
+
+void check_warp(Context& context, const warp::WarpGraph& w) {
+  std::map<std::pair<uint32_t, uint32_t>, size_t> groups;  // (block, or kNone for exited lanes; missing lanes)
+  std::vector<Draft> drafts;
+  for (const warp::Event& e : w.events) {
+    if (e.kind != warp::Event::Kind::kTcgen05) continue;
+    const ptx::Form& form = context.form(e);
+    if (form.issue != ptx::Issue::kWarp) continue;
+    const std::string_view name = context.name(e.instruction);
+    const uint32_t missing = w.lanes & ~e.lanes;
+    if (missing != 0) {
+      const bool exited = (missing & ~w.protocols[e.before].exited) == 0;
+      const auto key = std::make_pair(exited ? kNone : e.block, missing);
+      const auto [it, fresh] = groups.try_emplace(key, drafts.size());
+      if (!fresh) {
+        Draft& d = drafts[it->second];
+        if (d.at.instruction != e.instruction && d.related.size() < 8) {
+          d.related.emplace_back(e.instruction, std::string(name) + " is in the same place");
+        }
+        continue;
+      }
+      Draft d;
+      d.at = e.instruction;
+      d.message = missing_text(w, e, name);
+      d.warp = &w;
+      d.node = e.node;
+      drafts.push_back(std::move(d));
+      continue;
+    }
+    const bool address = !context.terms().uniform(e.address, e.lanes);
+    const bool columns = !context.terms().uniform(e.operand, e.lanes);
+    if (!address && !columns) continue;
+    Draft d;
+    d.at = e.instruction;
+    d.message = std::string(name) + " must have the same " + (address ? "address" : "number of columns") +
+                " in all lanes of the warp, but it differs from lane to lane";
+    d.warp = &w;
+    d.node = e.node;
+    drafts.push_back(std::move(d));
+  }
+  for (Draft& d : drafts) context.report(std::move(d));
+}
+
+void check(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) check_warp(context, w);
+}
+
+}  // namespace
+
+extern const Rule kWarpCollective;
+const Rule kWarpCollective = {
+    "tmem-warp-collective",
+    report::Level::kError,
+    "A warp-collective tcgen05 instruction is executed by a part of a warp, or with operands that differ between lanes.",
+    "Branch on warp-uniform conditions only around tcgen05.alloc, dealloc, relinquish_alloc_permit, ld, st and wait.",
+    check,
+};
+
+}  // namespace tmemlint::rules
