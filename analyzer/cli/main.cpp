@@ -152,7 +152,7 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   }
   if (!results.incomplete.empty()) {
     say("the analysis was incomplete at " + report::counted(results.incomplete.size(), "place") +
-        "; what depends on them was not checked");
+        "; a clean result does not cover that");
   }
   return exit_code(results, command.strict);
 }

@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
+#include <memory>
+#include <utility>
 
 namespace tmemlint::cli {
 namespace {
@@ -24,6 +25,11 @@ Exit codes:
   2  usage, or an input that could not be read or parsed
   3  with --strict: nothing found, but the analysis was incomplete somewhere)";
 
+class HelpFormatter : public CLI::Formatter {
+public:
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: tmemlint [options] FILE...\n"; }
+};
+
 // "X", "X,Y" or "X,Y,Z" within the limits of the hardware; empty when it is one, else what is wrong.
 std::string read_block(const std::string& text, ptx::Dimensions& block) {
   std::vector<uint32_t> sizes;
@@ -43,21 +49,38 @@ std::string read_block(const std::string& text, ptx::Dimensions& block) {
   return {};
 }
 
+// An option whose value is one of a few words.
+template <typename Choice>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, Choice& chosen,
+                        const std::vector<std::pair<std::string, Choice>>& choices, const std::string& description) {
+  auto choose = [name, choices, &chosen](const std::string& word) {
+    std::string known;
+    for (const auto& [spelling, choice] : choices) {
+      if (spelling == word) {
+        chosen = choice;
+        return;
+      }
+      known += (known.empty() ? "" : ", ") + spelling;
+    }
+    throw CLI::ValidationError(name, "'" + word + "' is not one of " + known);
+  };
+  return app.add_option_function<std::string>(name, choose, description);
+}
+
 }  // namespace
 
 std::optional<Command> parse_command_line(int argc, const char* const* argv, int& status) {
   Command command;
   CLI::App app(kAbout, "tmemlint");
   app.footer(kFooter);
-  app.usage("Usage: tmemlint [options] FILE…");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "tmemlint " TMEMLINT_VERSION, "Print the version");
 
   app.add_option("FILE", command.files, "PTX files, folders (all .ptx below them), or - for standard input")
-      ->option_text("");
-  const std::map<std::string, Format> formats{
-      {"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}};
-  app.add_option("--format", command.format, "How to print: text, json or sarif (default: text)")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("...");
+  add_choice(app, "--format", command.format,
+             {{"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}},
+             "How to print: text, json or sarif (default: text)")
       ->option_text("FORMAT");
   app.add_option("--output", command.output, "Write to this file instead of standard output")->option_text("FILE");
   app.add_flag("--notes", command.notes, "Print notes too (they never change the exit code)");
@@ -81,10 +104,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
       ->check(CLI::Range(1, 16).description(""))
       ->option_text("N");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
-  const std::map<std::string, ColorMode> colors{
-      {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
-  app.add_option("--color", command.color, "Colours: auto, always or never (default: auto; NO_COLOR is honoured)")
-      ->transform(CLI::CheckedTransformer(colors).description(""))
+  add_choice(app, "--color", command.color,
+             {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},
+             "Colours: auto, always or never (default: auto; NO_COLOR is honoured)")
       ->option_text("WHEN");
 
   auto usage_error = [&status](const std::string& what) {
