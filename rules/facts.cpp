@@ -56,6 +56,35 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   return out;
 }
 
+std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t lanes) const {
+  const TmemAddress one = tmem_address(value, lanes);
+  if (one.known) return {one};
+  if (lanes == 0) return {};
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  Value rest = terms().lane(value, lane);
+  uint32_t allocation = 0;
+  for (const warp::Terms::Part& part : terms().parts(rest.base)) {
+    if (terms()[part.term].kind == warp::TermKind::kAllocation && part.coefficient == 1) allocation = part.term;
+  }
+  if (allocation != 0) {
+    Value base;
+    base.base = allocation;
+    rest = analysis_.terms->apply({warp::Op::kSub, 32, false, 0}, rest, base);
+  }
+  std::vector<TmemAddress> out;
+  const auto numbers = terms().enumerate(rest, lane, 32);
+  if (!numbers) return out;
+  for (uint64_t n : *numbers) {
+    TmemAddress a;
+    a.known = true;
+    a.allocation = allocation;
+    a.lane = static_cast<uint32_t>(n >> 16);
+    a.column = static_cast<uint32_t>(n & 0xffff);
+    out.push_back(a);
+  }
+  return out;
+}
+
 bool Context::may_equal(const Value& a, const Value& b) const {
   if (a == b) return true;
   const auto x = terms().enumerate(a, 0, 32);
@@ -153,7 +182,7 @@ void Context::end() {
     std::sort(m.warps.begin(), m.warps.end());
     m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
     f.warps = std::move(m.warps);
-    if (m.draft.warp != nullptr) f.path = path_to(*m.draft.warp, m.draft.node);
+    if (m.draft.warp != nullptr && m.draft.node != kNone) f.path = path_to(*m.draft.warp, m.draft.node);
     results_.findings.push_back(std::move(f));
   }
   merged_.clear();

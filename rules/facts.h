@@ -64,6 +64,8 @@ class Context {
   std::string_view name(uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"
 
   TmemAddress tmem_address(const warp::Value& value, uint32_t lanes) const;
+  // All the addresses that a value may be, when they can be listed (a stage index has a few values); else empty.
+  std::vector<TmemAddress> tmem_addresses(const warp::Value& value, uint32_t lanes) const;
   // Whether two uniform values may be the same number; false when nothing is known to make them so.
   bool may_equal(const warp::Value& a, const warp::Value& b) const;
 

@@ -1,5 +1,6 @@
 // tmem-lane-window: the lanes of Tensor Memory that a warp may reach with ld and st (ISA 9.7.16.8.1).
 #include <bit>
+#include <map>
 
 #include "rules/facts.h"
 
@@ -7,52 +8,71 @@ namespace tmemlint::rules {
 
 namespace {
 
-std::string range(unsigned first, unsigned last) { return std::to_string(first) + "-" + std::to_string(last); }
+std::string range(uint64_t first, uint64_t last) { return std::to_string(first) + "-" + std::to_string(last); }
 
-void check_access(Context& context, const warp::WarpGraph& w, const warp::Event& e) {
-  const ptx::Form& form = context.form(e);
-  if (form.lanes == 0 || !context.terms().uniform(e.address, e.lanes)) return;  // another rule's matter
+// What the warps get wrong at one instruction.
+struct Wrong {
+  uint64_t first = 0, last = 0;  // lanes, of the first warp seen
+  const warp::WarpGraph* warp = nullptr;
+  uint32_t node = kNone;
+  std::vector<const warp::WarpGraph*> warps;
+};
+
+// The lanes that the accesses of an event may start at; empty when they cannot be told.
+std::vector<uint64_t> start_lanes(const Context& context, const warp::Event& e) {
   const auto lane = static_cast<unsigned>(std::countr_zero(e.lanes));
-  std::vector<uint64_t> numbers;
-  const TmemAddress a = context.tmem_address(e.address, e.lanes);
-  if (a.known) {
-    numbers.push_back(a.lane);
-  } else {
-    // The lane is the high half; whatever else the address is made of must stay below it.
-    const uint64_t base_ones = e.address.base == 0 ? 0 : ~context.terms()[e.address.base].zero_bits;
-    if (base_ones < 0x10000 && (context.terms().number_in(e.address, lane) & 0xffff) + base_ones < 0x10000) {
-      numbers.push_back(warp::truncate(context.terms().number_in(e.address, lane), 32) >> 16);
-    } else if (auto listed = context.terms().enumerate(e.address, lane, 32)) {
-      for (uint64_t n : *listed) numbers.push_back(n >> 16);
-    }
-  }
-  if (numbers.empty()) {
-    context.incomplete(e.instruction, "the lane that this address names could not be followed");
-    return;
-  }
-  const unsigned first = 32 * (w.warp % 4);
-  for (uint64_t start : numbers) {
-    const uint64_t last = start + form.lanes - 1;
-    if (start >= first && last < first + 32) continue;
-    Draft d;
-    d.at = e.instruction;
-    d.message = std::string(context.name(e.instruction)) + " touches lanes " + range(static_cast<unsigned>(start), static_cast<unsigned>(last)) +
-                " of Tensor Memory, but a warp reaches only the 32 lanes of its place in the warpgroup: warp " +
-                std::to_string(w.warp) + " may use lanes " + range(first, first + 31) + "; add 32*(warp % 4) << 16 to the address";
-    d.warp = &w;
-    d.node = e.node;
-    d.rests_on_block = true;
-    context.report(std::move(d));
-    return;
-  }
+  std::vector<uint64_t> out;
+  for (const TmemAddress& a : context.tmem_addresses(e.address, e.lanes)) out.push_back(a.lane);
+  if (!out.empty()) return out;
+  // The lane is the high half; whatever else the address is made of must stay below it.
+  const uint64_t number = warp::truncate(context.terms().number_in(e.address, lane), 32);
+  const uint64_t ones = e.address.base == 0 ? 0 : ~context.terms()[e.address.base].zero_bits;
+  if (ones < 0x10000 && (number & 0xffff) + ones < 0x10000) out.push_back(number >> 16);
+  return out;
 }
 
 void check(Context& context) {
+  std::map<uint32_t, Wrong> wrong;
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05) continue;
-      const ptx::Tcgen05 op = context.form(e).op;
-      if (op == ptx::Tcgen05::kLd || op == ptx::Tcgen05::kLdRed || op == ptx::Tcgen05::kSt) check_access(context, w, e);
+      const ptx::Form& form = context.form(e);
+      const bool access = form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed || form.op == ptx::Tcgen05::kSt;
+      // Addresses that differ between lanes are another rule's matter.
+      if (!access || form.lanes == 0 || !context.terms().uniform(e.address, e.lanes)) continue;
+      const std::vector<uint64_t> starts = start_lanes(context, e);
+      if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
+      const uint64_t first = 32 * (w.warp % 4);
+      for (uint64_t start : starts) {
+        const uint64_t last = start + form.lanes - 1;
+        if (start >= first && last < first + 32) continue;
+        Wrong& x = wrong[e.instruction];
+        if (x.warps.empty()) {
+          x.first = start;
+          x.last = last;
+          x.warp = &w;
+          x.node = e.node;
+        }
+        x.warps.push_back(&w);
+        break;
+      }
+    }
+  }
+  for (const auto& [instruction, x] : wrong) {
+    const unsigned first = 32 * (x.warp->warp % 4);
+    const std::string message = std::string(context.name(instruction)) + " touches lanes " + range(x.first, x.last) +
+                                " in warp " + std::to_string(x.warp->warp) + ", which reaches only lanes " +
+                                range(first, first + 31) +
+                                " of Tensor Memory: a warp has the 32 lanes of its place in the warpgroup; add "
+                                "(32 * (warp % 4)) << 16 to the address";
+    for (const warp::WarpGraph* w : x.warps) {
+      Draft d;
+      d.at = instruction;
+      d.message = message;
+      d.warp = w;
+      d.node = x.node;
+      d.rests_on_block = true;
+      context.report(std::move(d));
     }
   }
 }

@@ -1,5 +1,7 @@
 // tmem-missing-wait-st: columns that a store writes are read or given on while the store may still be under way
 // (ISA 9.7.16.6.3 and 9.7.16.8.3).
+#include <set>
+
 #include "rules/waits.h"
 
 namespace tmemlint::rules {
@@ -18,11 +20,7 @@ class Checker {
       const warp::Protocol& before = warp_.protocols[e.before];
       if (before.stores.empty()) continue;
       if (is_arrive(context_, e)) {
-        if (hands_on(context_, e, true, true)) {
-          say(e, before.stores.front(),
-              "this arrive hands on columns of Tensor Memory, but a tcgen05.st to them may still be under way; put "
-              "tcgen05.wait::st before the arrive");
-        }
+        if (hands_on(context_, e, true, true)) say(e, before.stores.front(), "the arrive that hands the columns on");
       } else if (e.kind == Event::Kind::kTcgen05) {
         access(e, before);
       }
@@ -32,6 +30,7 @@ class Checker {
  private:
   void access(const Event& e, const warp::Protocol& before) {
     const ptx::Form& form = context_.form(e);
+    const std::string name(context_.name(e.instruction));
     switch (form.op) {
       case ptx::Tcgen05::kLd:
       case ptx::Tcgen05::kLdRed:
@@ -43,10 +42,7 @@ class Checker {
         for (const PendingStore& p : before.stores) {
           const ptx::Form store = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
           if (!overlap(touched, footprint(context_, p.address, e.lanes, store))) continue;
-          say(e, p,
-              std::string(context_.name(e.instruction)) +
-                  " accesses columns that an earlier tcgen05.st writes, but the store may still be under way; put "
-                  "tcgen05.wait::st between them");
+          say(e, p, name + " of the same columns");
           return;
         }
         return;
@@ -56,9 +52,7 @@ class Checker {
         for (const PendingStore& p : before.stores) {
           const TmemAddress written = context_.tmem_address(p.address, e.lanes);
           if (!freed.known || !written.known || freed.allocation != written.allocation) continue;
-          say(e, p,
-              "tcgen05.dealloc frees columns that an earlier tcgen05.st writes, but the store may still be under way; put "
-              "tcgen05.wait::st before the dealloc");
+          say(e, p, "the dealloc of the columns");
           return;
         }
         return;
@@ -67,11 +61,14 @@ class Checker {
     }
   }
 
-  void say(const Event& e, const PendingStore& p, std::string message) {
+  // Reported at the store, which is where the wait is missing; once, whatever comes first.
+  void say(const Event& e, const PendingStore& p, std::string what) {
+    if (!said_.insert(p.step).second) return;
     Draft d;
-    d.at = e.instruction;
-    d.message = std::move(message);
-    d.related.emplace_back(context_.instruction_of(p.step), "the store");
+    d.at = context_.instruction_of(p.step);
+    d.message = "tcgen05.st is not waited for before the columns are used: it may still be under way at " + what +
+                "; put tcgen05.wait::st behind the stores";
+    d.related.emplace_back(e.instruction, std::move(what));
     d.warp = &warp_;
     d.node = e.node;
     context_.report(std::move(d));
@@ -79,6 +76,7 @@ class Checker {
 
   Context& context_;
   const warp::WarpGraph& warp_;
+  std::set<uint32_t> said_;  // steps of stores
 };
 
 void check(Context& context) {

@@ -2,6 +2,7 @@
 // operands (ISA 9.7.16.3, and the .sync.aligned paragraphs of each instruction).
 #include <bit>
 #include <map>
+#include <set>
 
 #include "rules/facts.h"
 
@@ -9,29 +10,21 @@ namespace tmemlint::rules {
 
 namespace {
 
-// Collectives that run with the same lanes missing in one stretch of code have one cause.
-struct Group {
-  Draft draft;
-  bool open = false;
-};
-
+// Which lanes exactly is only said where the analysis did not choose them itself.
 std::string missing_text(const warp::WarpGraph& w, const warp::Event& e, std::string_view name) {
-  const warp::Protocol& before = w.protocols[e.before];
   const uint32_t missing = w.lanes & ~e.lanes;
   std::string out(name);
-  out += " must be executed by all lanes of the warp together, but here only " + lanes_text(e.lanes) + " can execute it";
-  if ((missing & ~before.exited) == 0) {
-    out += " (the others have left the kernel)";
-  } else if (std::has_single_bit(e.lanes)) {
-    out += ": it is under a condition that holds in one lane";
-  } else {
-    out += ": the condition that leads here differs between lanes";
-  }
-  return out;
+  out += " must be executed by all lanes of the warp together, but here ";
+  if ((missing & ~w.protocols[e.before].exited) == 0) return out + "some of them have left the kernel";
+  if (std::has_single_bit(e.lanes)) return out + "one lane executes it alone";
+  return out + "a condition that differs between lanes leads to it";
 }
 
 void check_warp(Context& context, const warp::WarpGraph& w) {
-  std::map<std::pair<uint32_t, uint32_t>, size_t> groups;  // (block, or kNone for exited lanes; missing lanes)
+  // Collectives in one stretch of code, or after the same exit, have one cause: the first is reported, the others are
+  // places beside it.
+  std::map<uint32_t, size_t> groups;  // by block, kNone for exited lanes
+  std::set<uint32_t> seen;
   std::vector<Draft> drafts;
   for (const warp::Event& e : w.events) {
     if (e.kind != warp::Event::Kind::kTcgen05) continue;
@@ -40,14 +33,12 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
     const std::string_view name = context.name(e.instruction);
     const uint32_t missing = w.lanes & ~e.lanes;
     if (missing != 0) {
+      if (!seen.insert(e.instruction).second) continue;
       const bool exited = (missing & ~w.protocols[e.before].exited) == 0;
-      const auto key = std::make_pair(exited ? kNone : e.block, missing);
-      const auto [it, fresh] = groups.try_emplace(key, drafts.size());
+      const auto [it, fresh] = groups.try_emplace(exited ? kNone : e.block, drafts.size());
       if (!fresh) {
         Draft& d = drafts[it->second];
-        if (d.at.instruction != e.instruction && d.related.size() < 8) {
-          d.related.emplace_back(e.instruction, std::string(name) + " is in the same place");
-        }
+        if (d.related.size() < 8) d.related.emplace_back(e.instruction, std::string(name) + " is in the same place");
         continue;
       }
       Draft d;

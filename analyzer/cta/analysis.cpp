@@ -35,6 +35,7 @@ void follow_warps(Analysis& a) {
         setting.launch = a.launch;
         setting.rank = rank;
         setting.warp = w;
+        setting.exchange = static_cast<uint64_t>(exchange);
         for (uint32_t other = 0; other < warps; ++other) {
           if (other != w) setting.others.push_back(&before[size_t{rank} * warps + other]);
         }

@@ -20,6 +20,9 @@ constexpr unsigned kMaxRounds = 64;
 // Values a join may list.
 constexpr size_t kMaxListed = 9;
 constexpr unsigned kMaxLoopDepth = 200;
+// Times round, and steps, that a loop is followed one by one while it certainly goes on.
+constexpr unsigned kMaxUnrolled = 80;
+constexpr uint64_t kMaxUnrolledSteps = 100'000;
 
 // Lanes that wait to run a block.
 struct Waiting {
@@ -46,6 +49,7 @@ class Evaluator {
         graph_(*program_.graph),
         terms_(*setting.terms),
         machine_(program_, terms_, setting_.launch, setting.rank, setting.warp, setting.others) {
+    machine_.generation = setting.exchange;
     out_.graph.rank = setting.rank;
     out_.graph.warp = setting.warp;
     out_.graph.lanes = machine_.existing();
@@ -124,6 +128,8 @@ class Evaluator {
       return;
     }
     if (states_[l.head].empty() && !l.irreducible) return;
+    std::vector<Event> earlier;
+    if (!l.irreducible && unroll(loop, depth, earlier)) return;
     rounds_[l.head] = 0;
     do {
       changed_[l.head] = false;
@@ -140,6 +146,57 @@ class Evaluator {
         break;
       }
     } while (changed_[l.head] && !stopped_);
+    prepend(l, std::move(earlier));
+  }
+
+  // Follows a loop time by time as long as each time certainly goes round again: no path leaves it, and one state comes
+  // back. True when the loop ended that way; else the head's states are where joining has to start, and `events` are
+  // those of the times before.
+  bool unroll(uint32_t loop, unsigned depth, std::vector<Event>& events) {
+    const kernel::Loop& l = graph_.loops[loop];
+    const uint64_t first_step = out_.graph.steps;
+    for (unsigned time = 0; states_[l.head].size() == 1; ++time) {
+      if (time >= kMaxUnrolled || out_.graph.steps - first_step > kMaxUnrolledSteps || stopped_) break;
+      const State start = states_[l.head].front();
+      caught_.push_back({loop, {}, {}});
+      for (uint32_t b = l.head + 1; b < l.end; ++b) {
+        states_[b].clear();
+        events_[b].clear();
+      }
+      run_block(l.head);
+      run_range(l.head + 1, l.end, loop, depth);
+      Caught caught = std::move(caught_.back());
+      caught_.pop_back();
+      if (caught.again.empty()) {  // it ends here
+        prepend(l, std::move(events));
+        for (Leaving& out : caught.left) deliver(std::move(out.state), out.node, out.decision);
+        return true;
+      }
+      if (caught.again.size() > 1 || !caught.left.empty() || caught.again[0].waiting.size() > 1 ||
+          caught.again[0].waiting[0].lanes != start.waiting[0].lanes) {
+        break;  // this time was not certain: joining starts with the state it started from
+      }
+      for (uint32_t b = l.head; b < l.end; ++b) {
+        events.insert(events.end(), events_[b].begin(), events_[b].end());
+        events_[b].clear();
+      }
+      State next = std::move(caught.again[0]);
+      next.waiting.front().again = false;
+      Node node = out_.graph.nodes[start.node];
+      node.from = start.node;
+      next.node = static_cast<uint32_t>(out_.graph.nodes.size());
+      out_.graph.nodes.push_back(node);
+      states_[l.head].clear();
+      states_[l.head].push_back(std::move(next));
+    }
+    return false;
+  }
+
+  void prepend(const kernel::Loop& l, std::vector<Event> events) {
+    if (events.empty()) return;
+    std::vector<Event>& list = events_[l.head];
+    events.insert(events.end(), list.begin(), list.end());
+    list = std::move(events);
   }
 
   // --- states ---
@@ -205,7 +262,18 @@ class Evaluator {
   void deliver(State&& s, uint32_t from_node, int8_t decision) {
     const uint32_t b = s.waiting.front().block;
     const uint32_t head = headed(b);
+    if (!caught_.empty() && !graph_.in_loop(b, caught_.back().loop)) {
+      caught_.back().left.push_back({std::move(s), from_node, decision});
+      return;
+    }
+    if (!caught_.empty() && caught_.back().loop == head && s.waiting.front().again) {
+      std::vector<State>& again = caught_.back().again;
+      if (again.size() < 2) again.push_back(std::move(s));
+      return;
+    }
     const uint64_t kind = kind_hash(s);
+    current_join_block_ = b;
+    listing_changed_ = false;
     if (head != kNone) {
       s.waiting.front().again = false;
       rename(s, b, loop_bit_[head], kind);
@@ -341,8 +409,6 @@ class Evaluator {
   // `existing` becomes what holds of both; true when that changed it.
   bool merge(State& existing, State&& s, uint32_t block, bool head, uint64_t kind) {
     bool changed = false;
-    listing_changed_ = false;
-    current_join_block_ = block;
     const uint64_t bit = head ? loop_bit_[headed(block)] : 0;
     const uint32_t truth = head ? 0 : existing.facts.opposite(s.facts);
     const bool in_existing = truth != 0 && existing.facts.find(truth)->interval.low != 0;
@@ -481,7 +547,6 @@ class Evaluator {
     next.facts = machine_.facts;
     next.protocol = protocol_;
     fetch_live(next);
-    current_join_block_ = next.waiting.front().block;
     deliver(std::move(next), node_, decision);
   }
 
@@ -786,6 +851,18 @@ class Evaluator {
   std::vector<bool> changed_;                // by head
   std::vector<uint64_t> loop_bit_, loop_set_;
   std::vector<uint32_t> live_;
+  // Loops that are being followed time by time: what came back to their heads, and what left them.
+  struct Leaving {
+    State state;
+    uint32_t node = kNone;
+    int8_t decision = -1;
+  };
+  struct Caught {
+    uint32_t loop = kNone;
+    std::vector<State> again;
+    std::vector<Leaving> left;
+  };
+  std::vector<Caught> caught_;
   Protocol protocol_;
   uint32_t node_ = kNone;
   uint32_t block_ = 0;

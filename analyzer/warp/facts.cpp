@@ -127,7 +127,7 @@ Terms::Filter filter(const Terms& terms, const Facts& facts) {
   return [&terms, &facts](uint32_t join, uint64_t number) {
     const Fact* fact = facts.find(join);
     if (fact == nullptr) return true;
-    const int64_t n = sign_extend(number, terms[join].width);
+    const int64_t n = terms[join].width == 1 ? static_cast<int64_t>(number) : sign_extend(number, terms[join].width);
     return n >= fact->interval.low && n <= fact->interval.high;
   };
 }

@@ -538,11 +538,17 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
       // Never written by a thread: asynchronous copies may change it, so it is another word each time it is read.
       return unknown(kUnwrittenSite | site, index, Uniformity::kWarp, bytes * 8);
     }
-    const uint32_t join = terms_.join(kUnwrittenSite | site, (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
+    const uint32_t join =
+        terms_.join(kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
     Term& term = terms_.mutable_term(join);
     term.set = candidates;
     term.listed = listed && !own_unknown && candidates.size() <= 8;
     term.zero_bits = ~truncate(~uint64_t{0}, bytes * 8);
+    if (listed && !own_unknown) {
+      uint64_t zero = ~uint64_t{0};
+      for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
+      term.zero_bits |= zero;
+    }
     Value v;
     v.base = join;
     return v;

@@ -31,7 +31,7 @@ class Machine {
   Facts facts;
   uint32_t active = kAllLanes;
   uint64_t loops = 0;            // set of loops around the code being executed
-  uint64_t generation = 0;       // names joins of the path being followed
+  uint64_t generation = 0;       // of what the other warps write; names what is read from them
   SharedWrites writes;           // what was written to shared memory so far, on any path
   bool read_shared = false;
 

@@ -309,20 +309,17 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
     case Op::kPrmt:
       if (a[2].constant() && a[2].number == 0x3210) return x;
       if (a[2].constant() && a[2].number == 0x7654) return a[1];
-      if (a[2].constant() && (a[2].number & 0x8888) == 0) {
-        Value out = Value::of(0);
-        for (unsigned n = 0; n < 4; ++n) {
-          const unsigned pick = (a[2].number >> (4 * n)) & 7;
-          const Value byte = apply(op(Op::kBfe, 32), pick < 4 ? x : a[1], Value::of(8 * (pick & 3)));
-          (void)byte;
-          const Value& from = pick < 4 ? x : a[1];
-          const Value bits = apply(op(Op::kAnd, 32), from, Value::of(uint64_t{0xff} << (8 * (pick & 3))));
-          const unsigned have = 8 * (pick & 3);
-          const Value placed = have <= 8 * n ? apply(op(Op::kShl, 32), bits, Value::of(8 * n - have))
-                                             : apply(op(Op::kShr, 32), bits, Value::of(have - 8 * n));
-          out = apply(op(Op::kOr, 32), out, placed);
-        }
-        return out;
+      if (a[2].constant()) {
+        // Halves that stay whole: the idiom that puts a lane over a column.
+        auto half = [&](unsigned selector) -> std::optional<Value> {
+          const unsigned low = selector & 0xf;
+          if (low % 2 != 0 || low > 6 || ((selector >> 4) & 0xf) != low + 1) return std::nullopt;
+          const Value& from = low < 4 ? x : a[1];
+          return (low & 2) != 0 ? apply(op(Op::kShr, 32), from, Value::of(16)) : apply(op(Op::kAnd, 32), from, Value::of(0xffff));
+        };
+        const std::optional<Value> low = half(a[2].number & 0xff);
+        const std::optional<Value> high = half((a[2].number >> 8) & 0xff);
+        if (low && high) return apply(op(Op::kOr, 32), *low, apply(op(Op::kShl, 32), *high, Value::of(16)));
       }
       return std::nullopt;
     case Op::kLop3: {

@@ -154,11 +154,16 @@ uint32_t Terms::base_of_parts(std::vector<Part> parts, unsigned width) {
   }
   term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
   if (low_zeros == 0) term.zero_bits &= ~uint64_t{1};
-  // One term times a power of two keeps its high zeros as well, unless they are shifted out.
-  if (merged.size() == 1 && std::has_single_bit(merged[0].coefficient)) {
-    const auto shift = static_cast<unsigned>(std::countr_zero(merged[0].coefficient));
-    const uint64_t ones = ~terms_[merged[0].term].zero_bits;
-    if (truncate(ones << shift, width) >> shift == ones) term.zero_bits = ~(ones << shift);
+  // No carry gets beyond the largest sum that the parts can make.
+  uint64_t largest = 0;
+  bool bounded = true;
+  for (const Part& part : merged) {
+    const uint64_t ones = ~terms_[part.term].zero_bits;
+    uint64_t most = 0;
+    bounded = bounded && !__builtin_mul_overflow(ones, part.coefficient, &most) && !__builtin_add_overflow(largest, most, &largest);
+  }
+  if (bounded && largest <= truncate(~uint64_t{0}, width)) {
+    term.zero_bits |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::bit_width(largest)));
   }
   return intern(std::move(term));
 }
@@ -258,26 +263,32 @@ uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
 
 bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {
   if (base == 0) return true;
-  if (depth > 24 || joins.size() > 4) return false;
+  if (depth > 24 || joins.size() > 8) return false;
+  if (std::find(joins.begin(), joins.end(), base) != joins.end()) return true;
   const Term& term = terms_[base];
+  const size_t before = joins.size();
+  bool found = false;
   switch (term.kind) {
     case TermKind::kJoin:
-      if (!term.listed) return false;
-      if (std::find(joins.begin(), joins.end(), base) != joins.end()) return true;
+      if (!term.listed) break;
       joins.push_back(base);
-      for (const Value& v : term.set) {
-        if (!collect_joins(v.base, joins, depth + 1)) return false;
-      }
-      return true;
+      found = std::all_of(term.set.begin(), term.set.end(),
+                          [&](const Value& v) { return v.plain == 0 && collect_joins(v.base, joins, depth + 1); });
+      break;
     case TermKind::kSum:
     case TermKind::kPure:
-      if (term.operation.op == Op::kGeneric) return false;
-      for (const Value& v : term.args) {
-        if (v.plain != 0 || !collect_joins(v.base, joins, depth + 1)) return false;
-      }
-      return true;
-    default: return false;
+      if (term.operation.op == Op::kGeneric) break;
+      found = std::all_of(term.args.begin(), term.args.end(),
+                          [&](const Value& v) { return v.plain == 0 && collect_joins(v.base, joins, depth + 1); });
+      break;
+    default: break;
   }
+  if (found) return true;
+  // A truth that cannot be taken apart is 0 or 1.
+  joins.resize(before);
+  if (term.width != 1 || term.kind == TermKind::kSum) return false;
+  joins.push_back(base);
+  return true;
 }
 
 namespace {
@@ -291,11 +302,10 @@ uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const A
 
 uint64_t evaluate_base(const Terms& terms, uint32_t base, unsigned lane, const Assignment& assignment) {
   const Term& term = terms[base];
-  if (term.kind == TermKind::kJoin) {
-    for (size_t n = 0; n < assignment.joins->size(); ++n) {
-      if ((*assignment.joins)[n] == base) return evaluate(terms, term.set[assignment.choice[n]], lane, assignment);
-    }
-    return 0;
+  for (size_t n = 0; n < assignment.joins->size(); ++n) {
+    if ((*assignment.joins)[n] != base) continue;
+    const size_t choice = assignment.choice[n];
+    return term.kind == TermKind::kJoin && term.listed ? evaluate(terms, term.set[choice], lane, assignment) : choice;
   }
   if (term.kind == TermKind::kSum) {
     uint64_t total = 0;
@@ -327,14 +337,20 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
   Assignment assignment;
   assignment.joins = &joins;
   assignment.choice.assign(joins.size(), 0);
+  // Choices of a join: its list; of a truth: no and yes.
+  auto choices = [&](uint32_t term) -> size_t {
+    return terms_[term].kind == TermKind::kJoin && terms_[term].listed ? terms_[term].set.size() : 2;
+  };
   size_t combinations = 1;
-  for (uint32_t j : joins) combinations *= std::max<size_t>(1, terms_[j].set.size());
-  if (combinations > 256) return std::nullopt;
+  for (uint32_t j : joins) {
+    combinations *= std::max<size_t>(1, choices(j));
+    if (combinations > 256) return std::nullopt;
+  }
   std::vector<uint64_t> out;
   for (size_t n = 0; n < combinations; ++n) {
     size_t rest = n;
     for (size_t k = 0; k < joins.size(); ++k) {
-      const size_t size = terms_[joins[k]].set.size();
+      const size_t size = choices(joins[k]);
       if (size == 0) return std::nullopt;
       assignment.choice[k] = rest % size;
       rest /= size;
