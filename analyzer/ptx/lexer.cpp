@@ -34,7 +34,9 @@ constexpr std::array<uint8_t, 256> make_classes() {
 
 constexpr std::array<uint8_t, 256> kClasses = make_classes();
 
-bool is(char c, int classes) { return (kClasses[static_cast<unsigned char>(c)] & classes) != 0; }
+bool is(char c, int classes) {
+  return (kClasses[static_cast<unsigned char>(c)] & classes) != 0;
+}
 
 unsigned digit_value(char c) {
   if (c <= '9') return static_cast<unsigned>(c - '0');
@@ -93,7 +95,7 @@ void Lexer::skip_line() {
 }
 
 void Lexer::next() {
-  skip_space();
+  skip();
   token_.begin = at(cursor_);
   token_.punctuation = '\0';
   char c = *cursor_;
@@ -222,11 +224,8 @@ void Lexer::integer(int base, const char* first) {
   bool is_malformed = is(*p, kLetter | kDigit);
   while (is(*p, kLetter | kDigit)) ++p;
   cursor_ = p;
-  if (is_empty || is_malformed) {
-    bad("malformed number");
-  } else if (overflow) {
-    bad("number that does not fit 64 bits");
-  }
+  if (overflow) token_.value = ~uint64_t{0};  // ptxas accepts it
+  if (is_empty || is_malformed) bad("malformed number");
 }
 
 // 0f or 0d and exactly so many hexadecimal digits.

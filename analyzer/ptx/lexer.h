@@ -49,7 +49,7 @@ constexpr uint64_t hash_of(std::string_view text, uint64_t hash = kHashSeed) {
 }
 
 class Lexer {
- public:
+public:
   // `text` must be followed by a NUL byte and hold none.
   explicit Lexer(std::string_view text);
 
@@ -62,7 +62,7 @@ class Lexer {
   bool continue_opcode(std::string& spelling);
   // The next character that is neither white space nor comment; the current token stays.
   char peek() {
-    skip_space();
+    skip();
     return *cursor_;
   }
   // The character right behind the current token.
@@ -87,7 +87,11 @@ class Lexer {
   // Where a comment begins that nothing closes; text().size() when there is none.
   Offset unclosed_comment() const { return unclosed_comment_; }
 
- private:
+private:
+  void skip() {
+    auto c = static_cast<unsigned char>(*cursor_);
+    if (c <= ' ' || c == '/' || c == '#') skip_space();
+  }
   void skip_space();
   bool skip_comment();
   void word();

@@ -14,18 +14,18 @@ struct TypeName {
 };
 
 constexpr std::array kTypes = {
-    TypeName{"pred", Type::kPred, 1},      TypeName{"b8", Type::kB8, 8},     TypeName{"u8", Type::kU8, 8},
-    TypeName{"s8", Type::kS8, 8},          TypeName{"b16", Type::kB16, 16},  TypeName{"u16", Type::kU16, 16},
-    TypeName{"s16", Type::kS16, 16},       TypeName{"f16", Type::kF16, 16},  TypeName{"f16x2", Type::kF16x2, 32},
-    TypeName{"bf16", Type::kBf16, 16},     TypeName{"bf16x2", Type::kBf16x2, 32}, TypeName{"b32", Type::kB32, 32},
-    TypeName{"u32", Type::kU32, 32},       TypeName{"s32", Type::kS32, 32},  TypeName{"f32", Type::kF32, 32},
-    TypeName{"tf32", Type::kTf32, 32},     TypeName{"b64", Type::kB64, 64},  TypeName{"u64", Type::kU64, 64},
-    TypeName{"s64", Type::kS64, 64},       TypeName{"f64", Type::kF64, 64},  TypeName{"b128", Type::kB128, 128},
+    TypeName{"pred", Type::kPred, 1},  TypeName{"b8", Type::kB8, 8},          TypeName{"u8", Type::kU8, 8},
+    TypeName{"s8", Type::kS8, 8},      TypeName{"b16", Type::kB16, 16},       TypeName{"u16", Type::kU16, 16},
+    TypeName{"s16", Type::kS16, 16},   TypeName{"f16", Type::kF16, 16},       TypeName{"f16x2", Type::kF16x2, 32},
+    TypeName{"bf16", Type::kBf16, 16}, TypeName{"bf16x2", Type::kBf16x2, 32}, TypeName{"b32", Type::kB32, 32},
+    TypeName{"u32", Type::kU32, 32},   TypeName{"s32", Type::kS32, 32},       TypeName{"f32", Type::kF32, 32},
+    TypeName{"tf32", Type::kTf32, 32}, TypeName{"b64", Type::kB64, 64},       TypeName{"u64", Type::kU64, 64},
+    TypeName{"s64", Type::kS64, 64},   TypeName{"f64", Type::kF64, 64},       TypeName{"b128", Type::kB128, 128},
 };
 
 // Types that are named in instructions or declarations but that nothing here computes with.
 constexpr std::array<std::string_view, 17> kOtherTypes = {
-    "texref", "samplerref", "surfref", "e4m3",   "e5m2",   "e4m3x2", "e5m2x2", "e4m3x4",   "e5m2x4",
+    "texref", "samplerref", "surfref", "e4m3",   "e5m2",   "e4m3x2", "e5m2x2", "e4m3x4", "e5m2x4",
     "e2m1",   "e2m3",       "e3m2",    "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0",  "ue8m0x2"};
 
 }  // namespace

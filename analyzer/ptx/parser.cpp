@@ -19,7 +19,9 @@ std::string_view without_trailing_nuls(std::string_view text) {
 
 }  // namespace
 
-Module parse(std::shared_ptr<const SourceText> source) { return Parser(std::move(source)).parse(); }
+Module parse(std::shared_ptr<const SourceText> source) {
+  return Parser(std::move(source)).parse();
+}
 
 Parser::Parser(std::shared_ptr<const SourceText> source)
     : source_(std::move(source)), lexer_(without_trailing_nuls(source_->text())) {}
@@ -80,8 +82,8 @@ void Parser::parse_body() {
       return;
     }
   }
-  error(token().span(), "expected '}' before the end of the file: the body of '" + std::string(function().name) +
-                            "' is not closed");
+  error(token().span(),
+        "expected '}' before the end of the file: the body of '" + std::string(function().name) + "' is not closed");
   end_body();
 }
 
@@ -120,13 +122,13 @@ Operand& Parser::operand_of(const LabelReference& reference) {
 }
 
 void Parser::report_unresolved() {
-  std::unordered_map<uint32_t, uint32_t> seen;  // name to label or Module::names index
+  std::unordered_map<uint64_t, uint32_t> seen;  // name and what it had to be, to label or Module::names index
   for (const LabelReference& reference : references_) {
     Operand& operand = operand_of(reference);
     bool is_address = operand.kind == Operand::Kind::kAddress;
     if ((is_address ? operand.base : operand.kind) != Operand::Kind::kUnresolved) continue;
     std::string_view name = locals_.name(reference.name);
-    auto [known, is_new] = seen.try_emplace(reference.name, 0);
+    auto [known, is_new] = seen.try_emplace(uint64_t{reference.name} << 1 | reference.must_be_label, 0);
     if (is_new) {
       known->second = static_cast<uint32_t>(reference.must_be_label ? function().labels.size() : module_.names.size());
       const char* what = reference.must_be_label ? "undefined label '" : "unknown name '";
@@ -162,8 +164,7 @@ void Parser::parse_label(const Token& name) {
   if (!locals_.declare(name_key, Symbol::Kind::kLabel, index)) {
     error(span, "'" + std::string(name_key.text) + "' is already declared in this scope");
   }
-  function().labels.push_back(
-      {name_key.text, static_cast<uint32_t>(module_.instructions.size()), {}, false, span});
+  function().labels.push_back({name_key.text, static_cast<uint32_t>(module_.instructions.size()), {}, false, span});
   locals_.claim(locals_.intern(name_key), block_references_.back(), [&](uint32_t reference) {
     Operand& operand = operand_of(references_[reference]);
     if (operand.kind != Operand::Kind::kAddress) {

@@ -1,8 +1,10 @@
 // The parser's own state; nobody outside parser*.cpp includes this.
 //
-// parser.cpp             the file, function bodies, statements, instructions, errors
-// parser_directives.cpp  .version to .section, functions and their parameters, variables, .loc
-// parser_operands.cpp    operands, constant expressions, names
+// parser.cpp               the file, function bodies, statements, instructions, errors
+// parser_directives.cpp    the file header, statements of the module, .loc and the other debug information
+// parser_declarations.cpp  functions and their parameters, variables and registers, branch tables
+// parser_operands.cpp      operands and names
+// parser_constants.cpp     constant expressions
 //
 // A parse function that fails has reported why and returns false; the statement it belongs to is then given up and
 // parsing goes on at the next one. Nesting of blocks needs no recursion; nesting of operands and expressions does, and
@@ -24,11 +26,11 @@
 namespace tmemlint::ptx {
 
 class Parser {
- public:
+public:
   explicit Parser(std::shared_ptr<const SourceText> source);
   Module parse();
 
- private:
+private:
   // ---- parser.cpp ----
   void parse_file();
   void reserve();
@@ -95,6 +97,7 @@ class Parser {
   static uint64_t place_key(const Location& location);
   uint32_t place(const Location& location);
 
+  // ---- parser_declarations.cpp ----
   void parse_function(bool is_entry);
   std::optional<Token> find_function_name();
   void begin_function(const Token& name, bool is_entry);
@@ -112,6 +115,8 @@ class Parser {
     bool is_register = false;
     bool has_alignment = false;
   };
+  static bool is_linkage(std::string_view directive);
+  static bool starts_variable(std::string_view directive);
   void parse_body_directive();
   // The directives before the names: linkage, state space, alignment, vector, type.
   bool parse_declaration(Declaration& declaration);
@@ -153,6 +158,7 @@ class Parser {
   NameKey name_at(Span span) const;
   bool too_deep(int depth);
 
+  // ---- parser_constants.cpp ----
   struct Constant {
     uint64_t bits = 0;
     bool is_unsigned = false;
@@ -170,19 +176,19 @@ class Parser {
   Module module_;
   Lexer lexer_;
   Offset previous_end_ = 0;
-  bool is_stopped_ = false;         // after an error that ends parsing
-  uint32_t open_braces_ = 0;        // of vectors in the statement being parsed
-  uint32_t function_ = kNone;       // whose body or signature is being parsed
-  uint32_t location_ = kNone;       // the .loc in force
-  uint32_t first_location_ = 0;     // of the current function
-  uint64_t register_budget_ = 0;    // how many more registers may be declared
+  bool is_stopped_ = false;       // after an error that ends parsing
+  uint32_t open_braces_ = 0;      // of vectors in the statement being parsed
+  uint32_t function_ = kNone;     // whose body or signature is being parsed
+  uint32_t location_ = kNone;     // the .loc in force
+  uint32_t first_location_ = 0;   // of the current function
+  uint64_t register_budget_ = 0;  // how many more registers may be declared
   SymbolTable globals_, locals_;
   std::vector<uint32_t> block_references_;  // references_.size() when each open block began
   std::vector<Operand> scratch_;            // operands of the statement being parsed, innermost list last
 
   // Names that were no register or variable when they were met: labels further on, or errors.
   struct LabelReference {
-    uint32_t name = 0;      // locals_
+    uint32_t name = 0;       // locals_
     uint32_t label = kNone;  // whose targets hold the operand; kNone: Module::operands holds it
     uint32_t operand = 0;
     bool must_be_label = false;

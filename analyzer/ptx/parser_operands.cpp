@@ -1,6 +1,5 @@
-// Operands, constant expressions, and what the names in them mean.
+// Operands and what the names in them mean.
 #include <array>
-#include <bit>
 
 #include "analyzer/ptx/parser.h"
 
@@ -10,14 +9,54 @@ namespace {
 
 constexpr int kMaxDepth = 500;  // of vectors and groups, and of parentheses in expressions
 
-constexpr std::array<std::string_view, 48> kSpecialRegisters = {
-    "%tid", "%ntid", "%laneid", "%warpid", "%nwarpid", "%ctaid", "%nctaid", "%smid", "%nsmid", "%gridid",
-    "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid", "%cluster_ctarank", "%cluster_nctarank",
-    "%is_explicit_cluster", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%clock",
-    "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%total_smem_size",
-    "%aggr_smem_size", "%dynamic_smem_size", "%reserved_smem_offset_begin", "%reserved_smem_offset_end",
-    "%reserved_smem_offset_cap", "%reserved_smem_offset_0", "%reserved_smem_offset_1", "%current_graph_exec", "%pm0",
-    "%pm1", "%pm2", "%pm3", "%pm4", "%pm5", "%pm6", "%pm7", "%smid_cga", "%virtual_smid", "WARP_SZ"};
+constexpr std::array<std::string_view, 48> kSpecialRegisters = {"%tid",
+                                                                "%ntid",
+                                                                "%laneid",
+                                                                "%warpid",
+                                                                "%nwarpid",
+                                                                "%ctaid",
+                                                                "%nctaid",
+                                                                "%smid",
+                                                                "%nsmid",
+                                                                "%gridid",
+                                                                "%clusterid",
+                                                                "%nclusterid",
+                                                                "%cluster_ctaid",
+                                                                "%cluster_nctaid",
+                                                                "%cluster_ctarank",
+                                                                "%cluster_nctarank",
+                                                                "%is_explicit_cluster",
+                                                                "%lanemask_eq",
+                                                                "%lanemask_le",
+                                                                "%lanemask_lt",
+                                                                "%lanemask_ge",
+                                                                "%lanemask_gt",
+                                                                "%clock",
+                                                                "%clock_hi",
+                                                                "%clock64",
+                                                                "%globaltimer",
+                                                                "%globaltimer_lo",
+                                                                "%globaltimer_hi",
+                                                                "%total_smem_size",
+                                                                "%aggr_smem_size",
+                                                                "%dynamic_smem_size",
+                                                                "%reserved_smem_offset_begin",
+                                                                "%reserved_smem_offset_end",
+                                                                "%reserved_smem_offset_cap",
+                                                                "%reserved_smem_offset_0",
+                                                                "%reserved_smem_offset_1",
+                                                                "%current_graph_exec",
+                                                                "%pm0",
+                                                                "%pm1",
+                                                                "%pm2",
+                                                                "%pm3",
+                                                                "%pm4",
+                                                                "%pm5",
+                                                                "%pm6",
+                                                                "%pm7",
+                                                                "%smid_cga",
+                                                                "%virtual_smid",
+                                                                "WARP_SZ"};
 
 bool is_special(std::string_view name) {
   for (std::string_view special : kSpecialRegisters) {
@@ -29,11 +68,20 @@ bool is_special(std::string_view name) {
 uint8_t component_of(std::string_view suffix) {
   if (suffix.size() != 2) return Operand::kWhole;
   switch (suffix[1]) {
-    case 'x': case 'r': return 0;
-    case 'y': case 'g': return 1;
-    case 'z': case 'b': return 2;
-    case 'w': case 'a': return 3;
-    default: return Operand::kWhole;
+    case 'x':
+    case 'r':
+      return 0;
+    case 'y':
+    case 'g':
+      return 1;
+    case 'z':
+    case 'b':
+      return 2;
+    case 'w':
+    case 'a':
+      return 3;
+    default:
+      return Operand::kWhole;
   }
 }
 
@@ -250,8 +298,8 @@ void Parser::parse_special_register(Operand& operand) {
   operand.ref = index;
 }
 
-// `a[4]` is the address of a plus 4 bytes: in brackets it is an address operand, moved it is the variable's address.
-// With a register it is kept as a group of both.
+// `a[3]` is the address of the fourth element, as in C: loaded from it is an address operand, moved it is the address
+// itself. With a register as index it is kept as a group of both.
 bool Parser::parse_indexed(Operand& operand) {
   next();
   size_t mark = scratch_.size();
@@ -271,7 +319,8 @@ bool Parser::parse_indexed(Operand& operand) {
   if (!token().is(']')) return expected("']'");
   operand.span.end = token().end;
   next();
-  operand.value = static_cast<int64_t>(offset.bits);
+  uint64_t element_size = bits(module_.variables[operand.ref].type) / 8;
+  operand.value = static_cast<int64_t>(offset.bits * element_size);
   if (opcode_kind_ != OpcodeKind::kMove) {
     operand.kind = Operand::Kind::kAddress;
     operand.base = Operand::Kind::kVariable;
@@ -348,7 +397,9 @@ NameKey Parser::name_at(Span span) const {
 
 // ---- constants ----
 
-bool Parser::is_constant_end(char c) { return c == ',' || c == ';' || c == '}' || c == ']' || c == ')'; }
+bool Parser::is_constant_end(char c) {
+  return c == ',' || c == ';' || c == '}' || c == ']' || c == ')';
+}
 
 // !p, -r, or a constant expression that begins so.
 bool Parser::parse_negated() {
@@ -369,8 +420,8 @@ bool Parser::parse_negated() {
 bool Parser::parse_constant() {
   Operand operand;
   operand.span.begin = token().begin;
-  bool is_plain = (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) &&
-                  is_constant_end(lexer_.peek());
+  bool is_plain =
+      (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) && is_constant_end(lexer_.peek());
   Constant constant;
   if (is_plain) {
     constant = {token().value, token().is_unsigned, token().kind == Token::Kind::kFloat};
@@ -382,193 +433,6 @@ bool Parser::parse_constant() {
   operand.value = static_cast<int64_t>(constant.bits);
   operand.span.end = previous_end_;
   scratch_.push_back(operand);
-  return true;
-}
-
-namespace {
-
-enum BinaryOperator : int {
-  kNoOperator, kOrElse, kAndAlso, kOr, kXor, kAnd, kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
-  kShiftLeft, kShiftRight, kAdd, kSubtract, kMultiply, kDivide, kRemainder
-};
-
-struct Spelling {
-  char first, second;  // second: '\0' when one character
-  BinaryOperator op;
-  int precedence;
-};
-
-// Longer spellings first.
-constexpr std::array kOperators = {
-    Spelling{'|', '|', kOrElse, 1},     Spelling{'&', '&', kAndAlso, 2},      Spelling{'=', '=', kEqual, 6},
-    Spelling{'!', '=', kNotEqual, 6},   Spelling{'<', '<', kShiftLeft, 8},    Spelling{'>', '>', kShiftRight, 8},
-    Spelling{'<', '=', kLessEqual, 7},  Spelling{'>', '=', kGreaterEqual, 7}, Spelling{'|', '\0', kOr, 3},
-    Spelling{'^', '\0', kXor, 4},       Spelling{'&', '\0', kAnd, 5},         Spelling{'<', '\0', kLess, 7},
-    Spelling{'>', '\0', kGreater, 7},   Spelling{'+', '\0', kAdd, 9},         Spelling{'-', '\0', kSubtract, 9},
-    Spelling{'*', '\0', kMultiply, 10}, Spelling{'/', '\0', kDivide, 10},     Spelling{'%', '\0', kRemainder, 10}};
-
-double as_double(uint64_t bits) { return std::bit_cast<double>(bits); }
-
-uint64_t combine_floats(int op, double a, double b) {
-  switch (op) {
-    case kAdd: return std::bit_cast<uint64_t>(a + b);
-    case kSubtract: return std::bit_cast<uint64_t>(a - b);
-    case kMultiply: return std::bit_cast<uint64_t>(a * b);
-    default: return std::bit_cast<uint64_t>(a / b);
-  }
-}
-
-uint64_t divide(uint64_t a, uint64_t b, bool is_unsigned, bool wants_remainder) {
-  if (is_unsigned) return wants_remainder ? a % b : a / b;
-  // The one quotient that does not fit wraps around.
-  if (b == ~uint64_t{0}) return wants_remainder ? 0 : 0 - a;
-  auto x = static_cast<int64_t>(a);
-  auto y = static_cast<int64_t>(b);
-  return static_cast<uint64_t>(wants_remainder ? x % y : x / y);
-}
-
-bool is_less(uint64_t a, uint64_t b, bool is_unsigned) {
-  return is_unsigned ? a < b : static_cast<int64_t>(a) < static_cast<int64_t>(b);
-}
-
-uint64_t shift(uint64_t a, uint64_t b, bool left, bool is_unsigned) {
-  if (b > 63) return left || is_unsigned || static_cast<int64_t>(a) >= 0 ? 0 : ~uint64_t{0};
-  if (left) return a << b;
-  return is_unsigned ? a >> b : static_cast<uint64_t>(static_cast<int64_t>(a) >> b);
-}
-
-// Everything but division.
-uint64_t combine_integers(int op, uint64_t a, uint64_t b, bool is_unsigned, bool left_is_unsigned) {
-  switch (op) {
-    case kOrElse: return a != 0 || b != 0;
-    case kAndAlso: return a != 0 && b != 0;
-    case kOr: return a | b;
-    case kXor: return a ^ b;
-    case kAnd: return a & b;
-    case kEqual: return a == b;
-    case kNotEqual: return a != b;
-    case kLess: return is_less(a, b, is_unsigned);
-    case kLessEqual: return !is_less(b, a, is_unsigned);
-    case kGreater: return is_less(b, a, is_unsigned);
-    case kGreaterEqual: return !is_less(a, b, is_unsigned);
-    case kShiftLeft: return shift(a, b, true, left_is_unsigned);
-    case kShiftRight: return shift(a, b, false, left_is_unsigned);
-    case kAdd: return a + b;
-    case kSubtract: return a - b;
-    default: return a * b;
-  }
-}
-
-}  // namespace
-
-// The binary operator that the current token begins: kNoOperator when there is none.
-int Parser::binary_operator(int& precedence, int& length) const {
-  char first = token().punctuation;
-  if (first == '\0') return kNoOperator;
-  for (const Spelling& spelling : kOperators) {
-    if (spelling.first != first) continue;
-    if (spelling.second != '\0' && spelling.second != lexer_.following()) continue;
-    precedence = spelling.precedence;
-    length = spelling.second == '\0' ? 1 : 2;
-    return spelling.op;
-  }
-  return kNoOperator;
-}
-
-bool Parser::parse_expression(Constant& result, int depth) {
-  if (too_deep(depth)) return false;
-  if (!parse_unary(result, depth) || !parse_binary(result, 1, depth)) return false;
-  if (!token().is('?')) return true;
-  next();
-  Constant if_true, if_false;
-  if (!parse_expression(if_true, depth + 1)) return false;
-  if (!expect(':', "':'") || !parse_expression(if_false, depth + 1)) return false;
-  result = result.bits != 0 ? if_true : if_false;
-  return true;
-}
-
-bool Parser::parse_binary(Constant& left, int minimum, int depth) {
-  for (;;) {
-    int precedence = 0, length = 0;
-    int op = binary_operator(precedence, length);
-    if (op == kNoOperator || precedence < minimum) return true;
-    Span span = token().span();
-    next();
-    if (length == 2) next();
-    Constant right;
-    if (!parse_unary(right, depth) || !parse_binary(right, precedence + 1, depth)) return false;
-    if (!combine(left, op, right, span)) return false;
-  }
-}
-
-bool Parser::combine(Constant& left, int op, const Constant& right, Span span) {
-  if (left.is_float && right.is_float && op >= kAdd && op <= kDivide) {
-    left.bits = combine_floats(op, as_double(left.bits), as_double(right.bits));
-    return true;
-  }
-  bool is_unsigned = left.is_unsigned || right.is_unsigned;
-  if (op == kDivide || op == kRemainder) {
-    if (right.bits == 0) {
-      error(span, "division by zero in a constant expression");
-      return false;
-    }
-    left.bits = divide(left.bits, right.bits, is_unsigned, op == kRemainder);
-    left.is_unsigned = is_unsigned;
-    return true;
-  }
-  bool is_shift = op == kShiftLeft || op == kShiftRight;
-  left.bits = combine_integers(op, left.bits, right.bits, is_unsigned, left.is_unsigned);
-  if (op < kShiftLeft && op != kOr && op != kXor && op != kAnd) {
-    left.is_unsigned = false;  // truth values
-  } else if (!is_shift) {
-    left.is_unsigned = is_unsigned;
-  }
-  left.is_float = false;
-  return true;
-}
-
-bool Parser::parse_unary(Constant& result, int depth) {
-  char op = token().punctuation;
-  if (op != '-' && op != '+' && op != '~' && op != '!') return parse_primary(result, depth);
-  if (too_deep(depth)) return false;
-  next();
-  if (!parse_unary(result, depth + 1)) return false;
-  if (op == '-' && result.is_float) {
-    result.bits = std::bit_cast<uint64_t>(-as_double(result.bits));
-  } else if (op == '-') {
-    result.bits = 0 - result.bits;
-  } else if (op == '~') {
-    result.bits = ~result.bits;
-  } else if (op == '!') {
-    result = {result.bits == 0, false, false};
-  }
-  return true;
-}
-
-bool Parser::parse_primary(Constant& result, int depth) {
-  constexpr uint64_t kWarpSize = 32;
-  if (token().is('(')) return parse_cast_or_parentheses(result, depth);
-  if (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) {
-    result = {token().value, token().is_unsigned, token().kind == Token::Kind::kFloat};
-    // A decimal literal beyond the signed range is unsigned.
-    if (token().kind == Token::Kind::kInteger && token().value >> 63 != 0) result.is_unsigned = true;
-  } else if (is_word() && text() == "WARP_SZ") {
-    result = {kWarpSize, false, false};
-  } else {
-    return expected("an operand");
-  }
-  next();
-  return true;
-}
-
-bool Parser::parse_cast_or_parentheses(Constant& result, int depth) {
-  if (too_deep(depth)) return false;
-  next();
-  if (!is_directive()) return parse_expression(result, depth + 1) && expect(')', "')'");
-  bool is_unsigned = text().starts_with(".u") || text().starts_with(".b");
-  next();
-  if (!expect(')', "')'") || !parse_unary(result, depth + 1)) return false;
-  result.is_unsigned = is_unsigned;
   return true;
 }
 

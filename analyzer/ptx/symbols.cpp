@@ -33,7 +33,9 @@ void SymbolTable::clear() {
   scopes_.clear();
 }
 
-void SymbolTable::open_scope() { scopes_.push_back(static_cast<uint32_t>(entries_.size())); }
+void SymbolTable::open_scope() {
+  scopes_.push_back(static_cast<uint32_t>(entries_.size()));
+}
 
 void SymbolTable::close_scope() {
   while (entries_.size() > scopes_.back()) {

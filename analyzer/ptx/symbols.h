@@ -1,8 +1,8 @@
 // What names mean, by scope.
 //
-// One table holds the names of a function (its nested scopes shadow each other), another those of the module. A register
-// range such as %r<100> is one symbol of the name "%r"; a name looked up as a member of a range is split before its
-// trailing digits, all of them, as ptxas does.
+// One table holds the names of a function (its nested scopes shadow each other), another those of the module. A
+// register range such as %r<100> is one symbol of the name "%r"; a name looked up as a member of a range is split
+// before its trailing digits, all of them, as ptxas does.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Symbol {
 };
 
 class SymbolTable {
- public:
+public:
   // Forgets everything.
   void clear();
   void open_scope();
@@ -64,7 +64,7 @@ class SymbolTable {
     }
   }
 
- private:
+private:
   struct Name {
     std::string_view text;
     uint64_t hash = 0;
@@ -76,8 +76,8 @@ class SymbolTable {
   struct Entry {
     Symbol symbol;
     uint32_t name = 0;
-    uint32_t count = 0;       // of a range; 0 for a plain name
-    uint32_t previous = 0;    // what it shadows
+    uint32_t count = 0;     // of a range; 0 for a plain name
+    uint32_t previous = 0;  // what it shadows
   };
   struct Reference {
     uint32_t reference = 0;
