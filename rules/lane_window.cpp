@@ -31,6 +31,19 @@ std::vector<uint64_t> start_lanes(const Context& context, const warp::Event& e) 
   return out;
 }
 
+constexpr uint64_t kLanesOfTensorMemory = 128;
+
+void note_beyond(Context& context, const warp::WarpGraph& w, const warp::Event& e, uint64_t start) {
+  Draft d;
+  d.level = report::Level::kNote;
+  d.at = e.instruction;
+  d.message = "this address names lane " + std::to_string(start) +
+              ", but Tensor Memory has lanes 0-127: the ISA does not say what that means; taken modulo 128";
+  d.warp = &w;
+  d.node = e.node;
+  context.report(std::move(d));
+}
+
 void check(Context& context) {
   std::map<uint32_t, Wrong> wrong;
   for (const warp::WarpGraph& w : context.warps()) {
@@ -44,6 +57,10 @@ void check(Context& context) {
       if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
       const uint64_t first = 32 * (w.warp % 4);
       for (uint64_t start : starts) {
+        // The lane field has more bits than there are lanes. Published kernels of CTA pairs add 128 times the rank to
+        // the lane; which lane that is modulo 128 is what counts here, and that they do is a note.
+        if (start >= kLanesOfTensorMemory) note_beyond(context, w, e, start);
+        start %= kLanesOfTensorMemory;
         const uint64_t last = start + form.lanes - 1;
         if (start >= first && last < first + 32) continue;
         Wrong& x = wrong[e.instruction];

@@ -145,6 +145,7 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       Interval b = interval_of(terms, facts, term.args[1], w);
       const bool comparable = o.op == Op::kEq || o.is_signed || (a.low >= 0 && b.low >= 0);
       if (comparable && o.op == Op::kEq && (a.high < b.low || b.high < a.low)) return false;
+      if (comparable && o.op == Op::kEq && a.low == a.high && b.low == b.high) return a.low == b.low;
       if (comparable && o.op == Op::kLt) {
         if (a.high < b.low) return true;
         if (a.low >= b.high) return false;

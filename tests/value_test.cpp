@@ -1,0 +1,121 @@
+// The value domain: numbers per lane, terms, and what operations make of them. Expectations are worked out by hand.
+#include "analyzer/warp/value.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/warp/facts.h"
+
+namespace tmemlint::warp {
+namespace {
+
+constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) { return {o, width, is_signed, aux}; }
+
+Value lane_ids(Terms& terms) {
+  std::array<uint64_t, kLanes> n;
+  for (unsigned l = 0; l < kLanes; ++l) n[l] = l;
+  return terms.from_lanes(n, 32);
+}
+
+TEST(Fold, FollowsTheIsa) {
+  auto f = [](Operation o, std::vector<uint64_t> args) { return fold(o, args.data(), static_cast<unsigned>(args.size())); };
+  EXPECT_EQ(f(op(Op::kAdd), {0xffffffff, 2}), 1u);
+  EXPECT_EQ(f(op(Op::kShl), {1, 32}), 0u);                          // shifts clamp, they do not wrap
+  EXPECT_EQ(f(op(Op::kShr, 32, true), {0x80000000, 40}), 0xffffffffu);
+  EXPECT_EQ(f(op(Op::kBfe), {0x12345678, 4, 14}), 0x567u);          // (0x12345678 >> 4) & 0x3fff
+  EXPECT_EQ(f(op(Op::kBfi), {3, 0, 21, 2}), 0x600000u);
+  EXPECT_EQ(f(op(Op::kPrmt), {0x44332211, 0x88776655, 0x5410}), 0x66552211u);
+  EXPECT_EQ(f(op(Op::kLop3, 32, false, 0xea), {0xf0, 0x3c, 0x01}), 0x31u);  // (a & b) | c
+  EXPECT_EQ(f(op(Op::kMulHi), {0x80000000, 6}), 3u);
+  EXPECT_EQ(f(op(Op::kMin, 32, true), {0xffffffff, 1}), 0xffffffffu);  // -1 < 1
+  EXPECT_EQ(f(op(Op::kMin), {0xffffffff, 1}), 1u);
+  EXPECT_EQ(f(op(Op::kClz), {1}), 31u);
+  EXPECT_EQ(f(op(Op::kBfind), {0x100}), 8u);
+  EXPECT_EQ(f(op(Op::kFns), {0xf0, 0, 2}), 5u);                     // second set bit from bit 0 on
+  EXPECT_EQ(f(op(Op::kSext, 64, false, 32), {0x80000000}), 0xffffffff80000000u);
+}
+
+TEST(Terms, LaneArithmeticIsExact) {
+  Terms terms;
+  const Value tid = lane_ids(terms);
+  const Value window = terms.apply(op(Op::kShl), terms.apply(op(Op::kShr), tid, Value::of(5)), Value::of(21));
+  EXPECT_EQ(window, Value::of(0));  // one warp: tid >> 5 is 0 in every lane
+  const Value even = terms.apply(op(Op::kEq), terms.apply(op(Op::kAnd), tid, Value::of(1)), Value::of(0));
+  for (unsigned l = 0; l < kLanes; ++l) EXPECT_EQ(terms.number_in(even, l), l % 2 == 0 ? 1u : 0u);
+  EXPECT_FALSE(terms.uniform(even, kAllLanes));
+  EXPECT_TRUE(terms.uniform(even, 0x55555555));
+}
+
+TEST(Terms, LinearFormsAreEqualHoweverTheyAreWritten) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value a = terms.apply(op(Op::kMul), terms.apply(op(Op::kAdd), n, Value::of(3)), Value::of(8));
+  const Value b = terms.apply(op(Op::kAdd), terms.apply(op(Op::kShl), n, Value::of(3)), Value::of(24));
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(terms.apply(op(Op::kSub), a, b), Value::of(0));
+  EXPECT_EQ(terms.apply(op(Op::kEq), a, b), Value::of(1));
+}
+
+TEST(Terms, AllocationAddressesTakeLanesAndColumnsByOrAndPrmt) {
+  Terms terms;
+  const Value base = terms.allocation(7, 0);
+  const Value lane = Value::of(96u << 16);
+  const Value sum = terms.apply(op(Op::kAdd), base, lane);
+  EXPECT_EQ(terms.apply(op(Op::kOr), base, lane), sum);
+  const Value prmt[3] = {base, Value::of(96), Value::of(0x5410)};
+  EXPECT_EQ(terms.apply(op(Op::kPrmt), prmt, 3), sum);
+  EXPECT_EQ(terms.apply(op(Op::kShr), sum, Value::of(16)), Value::of(96));
+  // Below the allocation unit of 32 columns or-ing adds; at bit 5 the base may have a one.
+  EXPECT_EQ(terms.apply(op(Op::kOr), base, Value::of(31)), terms.apply(op(Op::kAdd), base, Value::of(31)));
+  EXPECT_NE(terms.apply(op(Op::kOr), base, Value::of(32)), terms.apply(op(Op::kAdd), base, Value::of(32)));
+}
+
+TEST(Terms, ATruthSurvivesSelectionAndComparison) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value p = terms.apply(op(Op::kLt, 32, true), n, Value::of(4));
+  const Value selected[3] = {p, Value::of(1), Value::of(0)};
+  const Value word = terms.apply(op(Op::kSelect), selected, 3);
+  EXPECT_EQ(terms.apply(op(Op::kEq), word, Value::of(1)), p);
+  EXPECT_EQ(terms.apply(op(Op::kEq), word, Value::of(0)), terms.apply(op(Op::kNot, 1), p));
+  EXPECT_EQ(terms.apply(op(Op::kAnd, 1), p, terms.apply(op(Op::kNot, 1), p)), Value::of(0));
+}
+
+TEST(Terms, OneLaneOfABlendKeepsItsTerm) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value mixed = terms.blend(1, n, Value::of(9), 2, 0, 32);
+  EXPECT_EQ(terms.lane(mixed, 0), n);
+  EXPECT_EQ(terms.lane(mixed, 5), Value::of(9));
+  EXPECT_FALSE(terms.uniform(mixed, 3));
+  EXPECT_TRUE(terms.uniform(mixed, 0xfffffffe));
+}
+
+TEST(Facts, SpellingsOfOneQuestionAgree) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  auto less = [&](const Value& a, const Value& b) { return terms.apply(op(Op::kLt, 32, true), a, b).base; };
+  Facts facts;
+  ASSERT_TRUE(assume(terms, facts, less(n, Value::of(1)), false));  // n >= 1
+  EXPECT_EQ(decide(terms, facts, less(Value::of(0), n)), std::optional<bool>(true));
+  EXPECT_EQ(decide(terms, facts, less(n, Value::of(0))), std::optional<bool>(false));
+  EXPECT_EQ(decide(terms, facts, less(n, Value::of(5))), std::nullopt);
+  ASSERT_TRUE(assume(terms, facts, less(n, Value::of(2)), true));  // so n == 1
+  EXPECT_EQ(decide(terms, facts, terms.apply(op(Op::kEq), n, Value::of(1)).base), std::optional<bool>(true));
+  EXPECT_EQ(decide(terms, facts, terms.apply(op(Op::kEq), n, Value::of(3)).base), std::optional<bool>(false));
+}
+
+TEST(Facts, JoiningKeepsWhatHoldsOnBothPaths) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const uint32_t p = terms.apply(op(Op::kLt, 32, true), n, Value::of(8)).base;
+  Facts yes;
+  Facts no;
+  assume(terms, yes, p, true);
+  assume(terms, no, p, false);
+  EXPECT_EQ(yes.opposite(no), p);
+  yes.join(no);
+  EXPECT_EQ(decide(terms, yes, p), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tmemlint::warp
