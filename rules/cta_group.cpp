@@ -1,4 +1,4 @@
-// tmem-cta-group: one .cta_group value in a kernel and all it calls (ISA 9.7.16.3).
+// tmem-cta-group: one .cta_group value in a kernel and all it calls (ISA 9.7.16.5).
 #include "rules/facts.h"
 
 namespace tmemlint::rules {

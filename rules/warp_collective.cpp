@@ -1,5 +1,5 @@
 // tmem-warp-collective: alloc, dealloc, relinquish, ld, st and wait are executed by a whole warp, with one set of
-// operands (ISA 9.7.16.3, and the .sync.aligned paragraphs of each instruction).
+// operands (ISA 9.7.16.7.1 and the .sync.aligned paragraphs of each instruction).
 #include <bit>
 #include <map>
 #include <set>
