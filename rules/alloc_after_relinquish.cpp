@@ -5,7 +5,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-void check(Context& context) {
+void check_alloc_after_relinquish(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
@@ -32,7 +32,7 @@ const Rule kAllocAfterRelinquish = {
     report::Level::kError,
     "An alloc is reachable after the CTA executed relinquish_alloc_permit.",
     "Move relinquish_alloc_permit behind the last alloc of the kernel, out of any loop that allocates.",
-    check,
+    check_alloc_after_relinquish,
 };
 
 }  // namespace tmemlint::rules

@@ -7,7 +7,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-void check(Context& context) {
+void check_alloc_growing(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
@@ -36,7 +36,7 @@ const Rule kAllocGrowing = {
     report::Level::kError,
     "An alloc asks for more columns than an earlier alloc of the CTA.",
     "Order the allocations of a kernel from the largest to the smallest.",
-    check,
+    check_alloc_growing,
 };
 
 }  // namespace tmemlint::rules

@@ -12,7 +12,7 @@ std::string legal(std::string_view target, bool exclusive) {
   return "a multiple of 32 up to " + std::to_string(ptx::column_capacity(target, true));
 }
 
-void check(Context& context) {
+void check_alloc_size(Context& context) {
   const std::string_view target = context.module().target;
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
@@ -41,7 +41,7 @@ const Rule kAllocSize = {
     report::Level::kError,
     "alloc or dealloc of a number of columns that is not 32, 64, 128, 256 or 512.",
     "Round the number of columns up to the next power of two from 32 to 512, in the alloc and in its dealloc.",
-    check,
+    check_alloc_size,
 };
 
 }  // namespace tmemlint::rules

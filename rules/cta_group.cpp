@@ -5,7 +5,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-void check(Context& context) {
+void check_cta_group(Context& context) {
   const ptx::Module& module = context.module();
   const cta::Analysis& a = context.analysis();
   uint32_t first[3] = {kNone, kNone, kNone};  // in the order of the call tree: the kernel's own before its callees'
@@ -47,7 +47,7 @@ const Rule kCtaGroup = {
     report::Level::kError,
     "The tcgen05 instructions of a kernel and of what it calls use two .cta_group values.",
     "Use the same .cta_group in every tcgen05 instruction of the kernel.",
-    check,
+    check_cta_group,
 };
 
 }  // namespace tmemlint::rules

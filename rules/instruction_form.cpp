@@ -5,7 +5,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-void check(Context& context) {
+void check_instruction_form(Context& context) {
   const ptx::Module& module = context.module();
   for (uint32_t f : context.analysis().functions) {
     const ptx::Function& function = module.functions[f];
@@ -30,7 +30,7 @@ const Rule kInstructionForm = {
     report::Level::kError,
     "An instruction that the ISA does not define: its qualifiers, operands or immediates are not legal together.",
     "Write one of the forms that the message lists.",
-    check,
+    check_instruction_form,
 };
 
 }  // namespace tmemlint::rules

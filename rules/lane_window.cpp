@@ -44,7 +44,7 @@ void note_beyond(Context& context, const warp::WarpGraph& w, const warp::Event& 
   context.report(std::move(d));
 }
 
-void check(Context& context) {
+void check_lane_window(Context& context) {
   std::map<uint32_t, Wrong> wrong;
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
@@ -102,7 +102,7 @@ const Rule kLaneWindow = {
     report::Level::kError,
     "ld or st of lanes that the executing warp cannot reach.",
     "Add the warp's window, 32*(warp % 4), to the lane field (bits 31-16) of the address.",
-    check,
+    check_lane_window,
 };
 
 }  // namespace tmemlint::rules

@@ -35,7 +35,7 @@ Frees frees_of(Context& context, const warp::WarpGraph* except) {
   return out;
 }
 
-void check(Context& context) {
+void check_missing_dealloc(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     const Frees others = frees_of(context, &w);
     for (const warp::Event& e : w.events) {
@@ -74,7 +74,7 @@ const Rule kMissingDealloc = {
     report::Level::kError,
     "Some path from an alloc reaches the end of the kernel with the allocation live.",
     "Free the columns with tcgen05.dealloc on every path that leaves the kernel, early returns included.",
-    check,
+    check_missing_dealloc,
 };
 
 }  // namespace tmemlint::rules

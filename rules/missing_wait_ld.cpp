@@ -25,9 +25,9 @@ std::string state_of(const PendingLoad& p) {
   return "may still be under way in " + lanes_text(p.lanes & ~p.used);
 }
 
-class Checker {
+class LoadChecker {
  public:
-  Checker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+  LoadChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
 
   void run() {
     for (const Event& e : warp_.events) {
@@ -164,8 +164,8 @@ class Checker {
   std::set<uint32_t> left_;
 };
 
-void check(Context& context) {
-  for (const warp::WarpGraph& w : context.warps()) Checker(context, w).run();
+void check_missing_wait_ld(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) LoadChecker(context, w).run();
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ const Rule kMissingWaitLd = {
     report::Level::kError,
     "Columns or registers of a tcgen05.ld are given up before tcgen05.wait::ld.",
     "Execute tcgen05.wait::ld in the warp that loads, before it arrives, overwrites or frees the columns.",
-    check,
+    check_missing_wait_ld,
 };
 
 }  // namespace tmemlint::rules

@@ -11,9 +11,9 @@ namespace {
 using warp::Event;
 using warp::PendingStore;
 
-class Checker {
+class StoreChecker {
  public:
-  Checker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+  StoreChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
 
   void run() {
     for (const Event& e : warp_.events) {
@@ -79,8 +79,8 @@ class Checker {
   std::set<uint32_t> said_;  // steps of stores
 };
 
-void check(Context& context) {
-  for (const warp::WarpGraph& w : context.warps()) Checker(context, w).run();
+void check_missing_wait_st(Context& context) {
+  for (const warp::WarpGraph& w : context.warps()) StoreChecker(context, w).run();
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ const Rule kMissingWaitSt = {
     report::Level::kError,
     "Columns that a tcgen05.st writes are read, handed on or freed before tcgen05.wait::st.",
     "Execute tcgen05.wait::st in the warp that stores, before anything reads the columns or is told that it may.",
-    check,
+    check_missing_wait_st,
 };
 
 }  // namespace tmemlint::rules

@@ -5,7 +5,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-void check(Context& context) {
+void check_target(Context& context) {
   const ptx::Module& module = context.module();
   for (uint32_t f : context.analysis().functions) {
     const ptx::Function& function = module.functions[f];
@@ -29,7 +29,7 @@ const Rule kTarget = {
     report::Level::kError,
     "An instruction or qualifier that the module's .target or .version does not have.",
     "Compile for the target, or write the .version, that the message names.",
-    check,
+    check_target,
 };
 
 }  // namespace tmemlint::rules

@@ -63,7 +63,7 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
   for (Draft& d : drafts) context.report(std::move(d));
 }
 
-void check(Context& context) {
+void check_warp_collective(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) check_warp(context, w);
 }
 
@@ -75,7 +75,7 @@ const Rule kWarpCollective = {
     report::Level::kError,
     "A warp-collective tcgen05 instruction is executed by a part of a warp, or with operands that differ between lanes.",
     "Branch on warp-uniform conditions only around tcgen05.alloc, dealloc, relinquish_alloc_permit, ld, st and wait.",
-    check,
+    check_warp_collective,
 };
 
 }  // namespace tmemlint::rules
