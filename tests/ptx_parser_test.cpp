@@ -507,6 +507,17 @@ TEST(PtxParser, AllErrorsAreReported) {
   EXPECT_EQ(source_of(module, module.errors[0].span), "%r2");
 }
 
+TEST(PtxParser, UnbalancedBracesCostOneError) {
+  std::string next = "ret;\n}\n.visible .entry next() {\nret;\n}\n";
+  Module module = parse_text(std::string(kHeader) + ".entry k() {\nret;\n}\nret;\nbar.sync 0;\n" + next);
+  EXPECT_EQ(errors_of(module), "expected a directive before 'ret'\n");
+  EXPECT_TRUE(function_of(module, "next").has_body);
+  module = parse_text(std::string(kHeader) + ".entry k() {\n{\n{\n" + next);
+  EXPECT_EQ(errors_of(module), "expected '}' before '.visible'\n");
+  EXPECT_EQ(function_of(module, "k").last_instruction, 1u);
+  EXPECT_TRUE(function_of(module, "next").has_body);
+}
+
 TEST(PtxParser, ErrorsAreCapped) {
   std::string statements;
   for (int i = 0; i < 500; ++i) statements += "mov.b32 %r1 %r2;\n";

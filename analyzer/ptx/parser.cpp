@@ -81,6 +81,7 @@ void Parser::parse_body() {
     } else if (close_block()) {
       return;
     }
+    if (std::exchange(is_body_left_, false)) return end_body();
   }
   error(token().span(),
         "expected '}' before the end of the file: the body of '" + std::string(function().name) + "' is not closed");

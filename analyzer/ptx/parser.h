@@ -79,6 +79,8 @@ private:
   bool parse_version();
   bool parse_target();
   void parse_module_statement();
+  void skip_stray_statements();
+  bool starts_function_or_section() const;
   void parse_module_directive();
   bool parse_common_directive();
   void resynchronise_module();
@@ -117,6 +119,7 @@ private:
   };
   static bool is_linkage(std::string_view directive);
   static bool starts_variable(std::string_view directive);
+  bool is_next_function();
   void parse_body_directive();
   // The directives before the names: linkage, state space, alignment, vector, type.
   bool parse_declaration(Declaration& declaration);
@@ -177,6 +180,7 @@ private:
   Lexer lexer_;
   Offset previous_end_ = 0;
   bool is_stopped_ = false;       // after an error that ends parsing
+  bool is_body_left_ = false;     // the next function began before the body of this one ended
   uint32_t open_braces_ = 0;      // of vectors in the statement being parsed
   uint32_t function_ = kNone;     // whose body or signature is being parsed
   uint32_t location_ = kNone;     // the .loc in force

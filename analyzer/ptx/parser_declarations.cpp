@@ -197,9 +197,26 @@ Dimensions Parser::parse_dimensions() {
 
 // ---- variables and registers ----
 
+// A function inside a function: a '}' is missing above it.
+bool Parser::is_next_function() {
+  Lexer before = lexer_;
+  Offset previous_end = previous_end_;
+  while (is_directive() && is_linkage(text())) next();
+  bool is_function = is_directive(".entry") || is_directive(".func");
+  lexer_ = before;
+  previous_end_ = previous_end;
+  return is_function;
+}
+
 void Parser::parse_body_directive() {
   if (parse_common_directive()) return;
   std::string_view name = text();
+  if (starts_function_or_section() && is_next_function()) {
+    expected("'}'");
+    while (locals_.depth() > 1) locals_.close_scope();
+    is_body_left_ = true;
+    return;
+  }
   if (!starts_variable(name) && !is_linkage(name)) {
     error(token().span(), "unknown directive '" + std::string(name) + "'");
     next();

@@ -64,8 +64,18 @@ void Parser::parse_module_statement() {
     return next();
   }
   expected("a directive");
-  next();
-  resynchronise_module();
+  skip_stray_statements();
+}
+
+// After a '}' too many, what was meant to be the rest of a body stands here; one error is enough for all of it.
+void Parser::skip_stray_statements() {
+  do {
+    next();
+  } while (!is_end() && !(is_directive() && at_line_start() && starts_function_or_section()));
+}
+
+bool Parser::starts_function_or_section() const {
+  return is_linkage(text()) || text() == ".entry" || text() == ".func" || text() == ".section" || text() == ".alias";
 }
 
 void Parser::parse_module_directive() {
