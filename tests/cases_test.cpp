@@ -82,7 +82,8 @@ TEST_P(Labelled, SaysWhatItsLabelAsksFor) {
 
 std::vector<std::string> names() {
   std::vector<std::string> out;
-  for (const auto& [name, label] : labels().items()) out.push_back(name);
+  const json all = labels();
+  for (const auto& [name, label] : all.items()) out.push_back(name);
   return out;
 }
 
