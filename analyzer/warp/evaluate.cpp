@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "analyzer/warp/machine.h"
 
@@ -34,7 +35,8 @@ struct Waiting {
 
 struct State {
   std::vector<Waiting> waiting;  // in running order; the first runs next
-  std::vector<std::pair<uint32_t, Value>> registers;  // ordered by register
+  const std::vector<uint32_t>* live = nullptr;  // the registers that the waiting lanes still need, ascending
+  std::vector<Value> registers;                 // their values
   Memory memory;
   Facts facts;
   Protocol protocol;
@@ -59,6 +61,7 @@ class Evaluator {
     rounds_.assign(graph_.blocks.size(), 0);
     changed_.assign(graph_.blocks.size(), false);
     name_loops();
+    find_straight();
   }
 
   Evaluation run() {
@@ -223,20 +226,27 @@ class Evaluator {
   }
 
   // The registers that any waiting lanes still need.
+  const std::vector<uint32_t>* live_of(const std::vector<Waiting>& waiting) {
+    if (waiting.size() == 1) return &program_.code[waiting[0].block].live_in;
+    std::vector<uint32_t> blocks;
+    for (const Waiting& w : waiting) blocks.push_back(w.block);
+    std::vector<uint32_t>& live = live_[blocks];  // a map: its elements stay where they are
+    if (live.empty()) {
+      for (uint32_t b : blocks) {
+        const std::vector<uint32_t>& in = program_.code[b].live_in;
+        live.insert(live.end(), in.begin(), in.end());
+      }
+      std::sort(live.begin(), live.end());
+      live.erase(std::unique(live.begin(), live.end()), live.end());
+    }
+    return &live;
+  }
+
   void fetch_live(State& s) {
-    s.registers.clear();
-    if (s.waiting.size() == 1) {
-      for (uint32_t r : program_.code[s.waiting[0].block].live_in) s.registers.emplace_back(r, machine_.registers[r]);
-      return;
-    }
-    live_.clear();
-    for (const Waiting& w : s.waiting) {
-      const std::vector<uint32_t>& in = program_.code[w.block].live_in;
-      live_.insert(live_.end(), in.begin(), in.end());
-    }
-    std::sort(live_.begin(), live_.end());
-    live_.erase(std::unique(live_.begin(), live_.end()), live_.end());
-    for (uint32_t r : live_) s.registers.emplace_back(r, machine_.registers[r]);
+    s.live = live_of(s.waiting);
+    const size_t count = s.live->size();
+    s.registers.resize(count);
+    for (size_t n = 0; n < count; ++n) s.registers[n] = machine_.registers[(*s.live)[n]];
   }
 
   static bool same_kind(const State& a, const State& b) {
@@ -301,8 +311,10 @@ class Evaluator {
 
   // At a loop's head, what the last time round computed becomes "the value at the head".
   void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind) {
-    for (auto& [r, v] : s.registers) {
+    for (size_t n = 0; n < s.registers.size(); ++n) {
+      Value& v = s.registers[n];
       if ((terms_.loops(v) & bit) == 0) continue;
+      const uint32_t r = (*s.live)[n];
       v = joined(head, r, kind, program_.register_width[r], {}, v, s.facts, bit);
     }
     bool any = false;
@@ -422,10 +434,10 @@ class Evaluator {
       return joined(block, part, kind, width, a, b, s.facts, bit);
     };
     for (size_t n = 0; n < existing.registers.size(); ++n) {
-      Value& a = existing.registers[n].second;
-      const Value& b = s.registers[n].second;
+      Value& a = existing.registers[n];
+      const Value& b = s.registers[n];
       if (a == b) continue;
-      const uint32_t r = existing.registers[n].first;
+      const uint32_t r = (*existing.live)[n];
       const Value v = combine(a, b, r, program_.register_width[r]);
       changed = changed || v != a;
       a = v;
@@ -486,58 +498,90 @@ class Evaluator {
   // --- running a block ---
 
   void run_block(uint32_t b) {
-    events_[b].clear();
+    if (!straight_[b]) events_[b].clear();
     // States that arrive at the block while it runs (a loop of one block) are seen in the next round.
     const size_t count = states_[b].size();
     for (size_t n = 0; n < count && !stopped_; ++n) {
-      const State s = states_[b][n];
-      run_state(b, s);
+      run_state(b, states_[b][n]);
     }
   }
 
   void run_state(uint32_t b, const State& s) {
-    for (const auto& [r, v] : s.registers) machine_.registers[r] = v;
+    // Copied, since what is delivered may move the block's states.
+    std::vector<Waiting> waiting = s.waiting;
+    for (size_t n = 0; n < s.registers.size(); ++n) machine_.registers[(*s.live)[n]] = s.registers[n];
     machine_.memory = s.memory;
     machine_.facts = s.facts;
-    machine_.active = s.waiting.front().lanes;
+    machine_.active = waiting.front().lanes;
     machine_.loops = loops_of(b);
     protocol_ = s.protocol;
     node_ = s.node;
     block_ = b;
     snapshot_ = kNone;
-    const Code& code = program_.code[b];
-    for (uint32_t n = code.first; n < code.last; ++n) run_step(n);
-    out_.graph.steps += code.last - code.first + 1;
-    if (out_.graph.steps > setting_.step_budget && !stopped_) {
-      stopped_ = true;
-      uncertain(b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) +
-                       " per warp");
-      return;
+    for (;;) {
+      const Code& code = program_.code[b];
+      for (uint32_t n = code.first; n < code.last; ++n) run_step(n);
+      out_.graph.steps += code.last - code.first + 1;
+      if (out_.graph.steps > setting_.step_budget) {
+        stopped_ = true;
+        uncertain(b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) +
+                         " per warp");
+        return;
+      }
+      if (!leave(b, waiting)) return;
+      // The one block that follows has no other way in: nothing can meet this state there.
+      b = waiting.front().block;
+      machine_.active = waiting.front().lanes;
+      machine_.loops = loops_of(b);
+      Node node;
+      node.block = b;
+      node.lanes = machine_.active;
+      node.from = node_;
+      node_ = static_cast<uint32_t>(out_.graph.nodes.size());
+      out_.graph.nodes.push_back(node);
+      block_ = b;
+      snapshot_ = kNone;
     }
-    leave(b, s);
   }
 
-  void leave(uint32_t b, const State& s) {
+  // Whether the lanes in front go straight on from block `b`.
+  bool goes_on(uint32_t b, const std::vector<Waiting>& waiting) const {
+    const Waiting& front = waiting.front();
+    if (!straight_[front.block]) return false;
+    const std::vector<uint32_t>& next = graph_.blocks[b].successors;
+    if (std::find(next.begin(), next.end(), front.block) == next.end()) return false;
+    return caught_.empty() || graph_.in_loop(front.block, caught_.back().loop);
+  }
+
+  // Sends the states on that leave a block. True when there is one, and it is in the machine, with `waiting` as its lanes.
+  bool leave(uint32_t b, std::vector<Waiting>& waiting) {
     const Block& block = graph_.blocks[b];
     const uint32_t lanes = machine_.active;
-    std::vector<Waiting> others(s.waiting.begin() + 1, s.waiting.end());
+    std::vector<Waiting> others(waiting.begin() + 1, waiting.end());
     switch (block.ending) {
-      case Ending::kTrap: return;
+      case Ending::kTrap: return false;
       case Ending::kExit: {
         Event& e = event(Event::Kind::kExit, kNone, lanes);
         e.instruction = block.ender;
         protocol_.exited |= lanes;
         if (!others.empty()) go(std::move(others), -1);
-        return;
+        return false;
       }
       case Ending::kJump:
-        if (block.successors.empty()) return;
+        if (block.successors.empty()) return false;
         wait(others, b, block.successors[0], lanes);
-        go(std::move(others), -1);
-        return;
-      case Ending::kBranch: branch(b, block, others, lanes); return;
-      case Ending::kIndexed: indexed(b, block, others, lanes); return;
+        break;
+      case Ending::kBranch:
+        if (branch(b, block, others, lanes)) return false;
+        break;
+      case Ending::kIndexed: indexed(b, block, others, lanes); return false;
     }
+    if (goes_on(b, others)) {
+      waiting = std::move(others);
+      return true;
+    }
+    go(std::move(others), -1);
+    return false;
   }
 
   void go(std::vector<Waiting> waiting, int8_t decision) {
@@ -550,6 +594,23 @@ class Evaluator {
     deliver(std::move(next), node_, decision);
   }
 
+  // Blocks with one way in, outside loops that have several entries.
+  void find_straight() {
+    std::vector<uint8_t> ways(graph_.blocks.size(), 0);
+    ways[0] = 2;  // the kernel's entry
+    for (const Block& b : graph_.blocks) {
+      for (uint32_t next : b.successors) ways[next] = static_cast<uint8_t>(std::min(2, ways[next] + 1));
+    }
+    straight_.assign(graph_.blocks.size(), false);
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      bool inside_irreducible = false;
+      for (uint32_t l = graph_.blocks[b].loop; l != kNone; l = graph_.loops[l].parent) {
+        inside_irreducible = inside_irreducible || graph_.loops[l].irreducible;
+      }
+      straight_[b] = ways[b] == 1 && headed(b) == kNone && !inside_irreducible;
+    }
+  }
+
   void split(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t yes, uint32_t no, int8_t decision) {
     std::vector<Waiting> waiting = others;
     wait(waiting, b, block.successors[0], yes);
@@ -557,13 +618,15 @@ class Evaluator {
     go(std::move(waiting), decision);
   }
 
-  void branch(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t lanes) {
+  // False when the branch is decided: `others` then has its lanes too.
+  bool branch(uint32_t b, const Block& block, std::vector<Waiting>& others, uint32_t lanes) {
     Value p = machine_.read_register(block.condition);
     if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
     const Truth t = machine_.truth_of(p, lanes);
     if (t.unknown == 0 || block.successors[0] == block.successors[1]) {
-      split(b, block, others, t.yes | t.unknown, t.no, -1);
-      return;
+      wait(others, b, block.successors[0], t.yes | t.unknown);
+      wait(others, b, block.successors[1], t.no);
+      return false;
     }
     const bool one = t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown));
     const Facts facts = machine_.facts;
@@ -575,7 +638,7 @@ class Evaluator {
         split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0);
       }
       machine_.facts = facts;
-      return;
+      return true;
     }
     // Differs between lanes in a way that is not known: some go here, some go there.
     uint32_t half = 0;
@@ -586,6 +649,7 @@ class Evaluator {
     }
     split(b, block, others, t.yes | half, t.no | (t.unknown & ~half), 1);
     machine_.facts = facts;
+    return true;
   }
 
   void indexed(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t lanes) {
@@ -849,8 +913,9 @@ class Evaluator {
   std::vector<std::vector<Event>> events_;   // by block, of the last time it ran
   std::vector<unsigned> rounds_;             // by head
   std::vector<bool> changed_;                // by head
+  std::vector<bool> straight_;               // by block: it has one way in
   std::vector<uint64_t> loop_bit_, loop_set_;
-  std::vector<uint32_t> live_;
+  std::map<std::vector<uint32_t>, std::vector<uint32_t>> live_;  // by the blocks that lanes wait at
   // Loops that are being followed time by time: what came back to their heads, and what left them.
   struct Leaving {
     State state;
