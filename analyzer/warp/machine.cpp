@@ -238,7 +238,10 @@ void Machine::execute(const Step& step, uint32_t number) {
     case Action::kActiveMask: result(step, 0, Value::of(active)); break;
     case Action::kLoad: load(step, m); break;
     case Action::kStore: store_step(step, m); break;
-    case Action::kGeneric: generic(step, m); break;
+    case Action::kGeneric:
+      if (step.as_data) fresh(step);
+      else generic(step, m);
+      break;
     case Action::kFresh: fresh(step); break;
     default: break;
   }

@@ -127,7 +127,7 @@ class Compiler {
     }
     if (out_.loads.empty()) return;
     bool changed = true;
-    for (int round = 0; changed && round < 8; ++round) {
+    while (changed) {
       changed = false;
       for (const Block& block : graph_.blocks) {
         for (uint32_t i = block.first; i < block.last; ++i) {
@@ -163,9 +163,13 @@ class Compiler {
 
   // --- the slice ---
 
-  void need(uint32_t r) {
-    if (!needed_[r]) {
-      needed_[r] = true;
+  // How much of a register the protocol needs. What is only stored to shared memory is needed as data: an operation
+  // that is not modelled (floating-point arithmetic) may then yield an unknown, and what it is computed from is not needed.
+  enum Need : uint8_t { kNotNeeded, kAsData, kExact };
+
+  void need(uint32_t r, Need how = kExact) {
+    if (needed_[r] < how) {
+      needed_[r] = how;
       work_.push_back(r);
     }
   }
@@ -176,7 +180,7 @@ class Compiler {
 
   void slice() {
     const auto blocks = static_cast<uint32_t>(graph_.blocks.size());
-    needed_.assign(graph_.register_count, false);
+    needed_.assign(graph_.register_count, kNotNeeded);
     // Who writes a register: (block, instruction) pairs by register.
     std::vector<uint32_t> count(graph_.register_count + 1, 0);
     for (const Block& block : graph_.blocks) {
@@ -212,7 +216,7 @@ class Compiler {
         for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
           const uint32_t i = writers[n].instruction;
           if (is_event(meaning(i).action)) continue;
-          accesses(writers[n].frame, i, [&](uint32_t source) { need(source); }, [](uint32_t) {});
+          need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
             const MemorySpace s = meaning(i).space;
             for (size_t k = 0; k < kSpaces; ++k) {
@@ -222,6 +226,17 @@ class Compiler {
         }
       }
       if (!need_stores()) break;
+    }
+  }
+
+  void need_sources(uint32_t frame, uint32_t i, Need how) {
+    const Instruction& instruction = module_.instructions[i];
+    if (instruction.guard != kNone) need(graph_.register_number(frame, instruction.guard));
+    if (how == kAsData && meaning(i).action == Action::kGeneric) return;
+    const Operand* operands = module_.operands_of(instruction);
+    for (unsigned n = destination_count(instruction, meaning(i)); n < instruction.operand_count; ++n) {
+      const Need of = operands[n].kind == Operand::Kind::kAddress ? kExact : how;
+      each_register(frame, operands[n], [&](uint32_t source) { need(source, of); });
     }
   }
 
@@ -245,10 +260,9 @@ class Compiler {
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
         if (m.action != Action::kStore || !read_[static_cast<size_t>(m.space)]) continue;
-        accesses(block.frame, i, [&](uint32_t r) {
-          if (!needed_[r]) again = true;
-          need(r);
-        }, [](uint32_t) {});
+        const size_t before = work_.size();
+        need_sources(block.frame, i, m.space == MemorySpace::kShared ? kAsData : kExact);
+        again = again || work_.size() != before;
       }
     }
     return again;
@@ -320,7 +334,7 @@ class Compiler {
     if (m.action == Action::kNothing) return false;
     if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
     bool needed = false;
-    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r]; });
+    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
     return needed;
   }
 
@@ -375,7 +389,7 @@ class Compiler {
     if (instruction.guard != kNone && !block.guard_is_taken) {
       // A guard outside the slice depends on data only: the marker then counts in every lane.
       const uint32_t guard = graph_.register_number(block.frame, instruction.guard);
-      if (needed_[guard]) {
+      if (needed_[guard] == kExact) {
         step.guard = guard;
         step.guard_negated = instruction.guard_negated;
       }
@@ -398,9 +412,14 @@ class Compiler {
       step.guard = graph_.register_number(block.frame, instruction.guard);
       step.guard_negated = instruction.guard_negated;
     }
+    if (m.action == Action::kGeneric) {
+      step.as_data = true;
+      accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
+      if (step.as_data) step.argument_count = step.destinations;
+    }
     step.first_arg = static_cast<uint32_t>(out_.args.size());
-    for (unsigned n = 0; n < instruction.operand_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
-    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+    for (unsigned n = 0; n < step.argument_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
+    for (unsigned n = 0; n < step.argument_count; ++n) {
       const Operand& o = operands[n];
       const bool group = o.kind == Operand::Kind::kGroup && o.bracketed && o.value > 0;
       if (group) {
@@ -582,7 +601,7 @@ class Compiler {
   std::vector<std::vector<uint32_t>> holds_;   // loads whose results a register may hold, through moves
   std::vector<std::vector<uint32_t>> direct_;  // loads that write the register
   std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
-  std::vector<bool> needed_;
+  std::vector<Need> needed_;
   std::vector<uint32_t> work_;
   static constexpr size_t kSpaces = 6;
   std::array<bool, kSpaces> read_{};

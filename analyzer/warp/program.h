@@ -43,6 +43,7 @@ struct Step {
   };
   Kind kind = Kind::kInstruction;
   bool guard_negated = false;
+  bool as_data = false;      // the result is an unknown per lane: nothing exact is needed of it
   uint8_t destinations = 0;  // leading args that are written
   uint8_t argument_count = 0;
   uint32_t instruction = kNone;  // Module::instructions

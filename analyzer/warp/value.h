@@ -158,19 +158,24 @@ class Terms {
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
-  uint32_t intern(Term term);
+  // The term with this content, made when there is none yet: `fill` completes the fields that follow from the content.
+  template <typename Fill>
+  uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
+                  size_t arg_count, const uint64_t* coefficients, Fill&& fill);
   uint32_t table_of(const std::array<uint64_t, kLanes>& offsets);
   Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
   uint32_t base_of_parts(std::vector<Part> parts, unsigned width);
   Value make_pure(Operation operation, const Value* args, unsigned count);
+  void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   std::deque<Term> terms_;
   std::vector<std::array<uint64_t, kLanes>> tables_;
-  std::unordered_map<Key, uint32_t, KeyHash> interned_;
+  std::vector<uint32_t> index_;    // open addressing: 0 is free, else a term
+  std::vector<uint64_t> hashes_;   // by term
   std::unordered_map<Key, uint32_t, KeyHash> interned_tables_;
   uint64_t fresh_ = 0;
 };
