@@ -76,7 +76,7 @@ class Evaluator {
       out_.graph.events.insert(out_.graph.events.end(), list.begin(), list.end());
     }
     out_.writes = std::move(machine_.writes);
-    out_.read_shared = machine_.read_shared;
+    out_.reads = std::move(machine_.shared_reads);
     return std::move(out_);
   }
 
@@ -232,12 +232,13 @@ class Evaluator {
     for (const Waiting& w : waiting) blocks.push_back(w.block);
     std::vector<uint32_t>& live = live_[blocks];  // a map: its elements stay where they are
     if (live.empty()) {
+      std::vector<uint32_t> more;
       for (uint32_t b : blocks) {
         const std::vector<uint32_t>& in = program_.code[b].live_in;
-        live.insert(live.end(), in.begin(), in.end());
+        more.clear();
+        std::set_union(live.begin(), live.end(), in.begin(), in.end(), std::back_inserter(more));
+        live.swap(more);
       }
-      std::sort(live.begin(), live.end());
-      live.erase(std::unique(live.begin(), live.end()), live.end());
     }
     return &live;
   }

@@ -31,7 +31,7 @@ struct Setting {
 struct Evaluation {
   WarpGraph graph;
   SharedWrites writes;   // to shared memory, by this warp
-  bool read_shared = false;
+  std::vector<Extent> reads;  // of shared memory
 };
 
 Evaluation evaluate(const Setting& setting);

@@ -517,11 +517,16 @@ void Machine::fresh(const Step& step) {
 
 // --- memory ---
 
+void Machine::note_read(uint64_t address, unsigned bytes) {
+  const Extent extent{address, address + bytes};
+  if (std::find(shared_reads.begin(), shared_reads.end(), extent) == shared_reads.end()) shared_reads.push_back(extent);
+}
+
 Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index) {
   const uint64_t window = kernel::window_of(address);
   std::optional<Value> own = memory.load(terms_, address, bytes);
   if (window == kSharedWindow) {
-    read_shared = true;
+    note_read(address, bytes);
     std::vector<Value> candidates;
     bool listed = true;
     if (own) candidates.push_back(*own);
@@ -600,13 +605,16 @@ void Machine::load(const Step& step, const Meaning& m) {
   for (unsigned n = 0; n < step.argument_count; ++n) {
     if (arg(step, n).address) at = n;
   }
-  const Value address = generic_address(arg(step, at), m.space);
+  // An unknown address stays one in every window.
+  Value address = read(arg(step, at));
+  if (address.known()) address = generic_address(arg(step, at), m.space);
   const bool vector = step.vector_count != 0 && arg(step, 0).kind == Arg::Kind::kNone;
   const unsigned count = vector ? step.vector_count : 1;
   for (unsigned n = 0; n < count; ++n) {
     const Arg& to = vector ? program_.args[step.vector_first + n] : arg(step, 0);
     if (to.kind != Arg::Kind::kRegister) continue;
-    const Value where = n == 0 ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
+    const Value where =
+        n == 0 || !address.known() ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
     if (v.constant()) v.number = truncate(v.number, to.width);
     if (vector) write(to, v, guard_.yes | guard_.unknown, step_);
@@ -675,6 +683,7 @@ void Machine::store_step(const Step& step, const Meaning& m) {
   unsigned at = 0;
   while (at < step.argument_count && !arg(step, at).address) ++at;
   if (at >= step.argument_count) return;
+  if (!read(arg(step, at)).known()) return;  // as in `store`
   const Value address = generic_address(arg(step, at), m.space);
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;

@@ -33,7 +33,7 @@ class Machine {
   uint64_t loops = 0;            // set of loops around the code being executed
   uint64_t generation = 0;       // of what the other warps write; names what is read from them
   SharedWrites writes;           // what was written to shared memory so far, on any path
-  bool read_shared = false;
+  std::vector<Extent> shared_reads;  // what was read of shared memory so far, on any path
 
   uint32_t existing() const { return existing_; }
   uint32_t rank() const { return rank_; }
@@ -73,6 +73,7 @@ class Machine {
   void generic(const Step& step, const Meaning& m);
   void fresh(const Step& step);
   void copy_in(const Step& step);
+  void note_read(uint64_t address, unsigned bytes);
   Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
   Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
   Value special(std::string_view name);

@@ -66,6 +66,14 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   if (std::optional<Value> simple = simplify(o, args, count)) return *simple;
   bool lanes = false;
   for (unsigned n = 0; n < count; ++n) lanes = lanes || args[n].table != 0;
+  if (lanes && (o.op == Op::kZext || o.op == Op::kSext) && args[0].plain == 0) {
+    // Nothing is cut off in any lane.
+    const uint64_t limit = truncate(~uint64_t{0}, std::min(o.op == Op::kSext ? o.aux - 1 : o.aux, w));
+    const uint64_t ones = ~terms_[args[0].base].zero_bits;
+    uint64_t largest = 0;
+    for (unsigned l = 0; l < kLanes; ++l) largest = std::max(largest, number_in(args[0], l));
+    if (ones <= limit && largest <= limit && ones + largest <= limit) return args[0];
+  }
   if (lanes) return by_groups(o, args, count);
   return make_pure(o, args, count);
 }

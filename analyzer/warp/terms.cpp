@@ -12,16 +12,6 @@ Terms::Terms() {
   tables_.emplace_back();
 }
 
-size_t Terms::KeyHash::operator()(const Key& key) const {
-  uint64_t h = 0x9e3779b97f4a7c15u;
-  for (uint64_t w : key.words) {
-    h ^= w + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    h *= 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
-  return h;
-}
-
 template <typename Fill>
 uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
                        size_t arg_count, const uint64_t* coefficients, Fill&& fill) {
@@ -118,12 +108,21 @@ void Terms::describe_pure(Term& term) const {
 }
 
 uint32_t Terms::table_of(const std::array<uint64_t, kLanes>& offsets) {
-  if (std::all_of(offsets.begin(), offsets.end(), [](uint64_t n) { return n == 0; })) return 0;
-  Key key;
-  key.words.assign(offsets.begin(), offsets.end());
-  auto [it, fresh] = interned_tables_.try_emplace(std::move(key), static_cast<uint32_t>(tables_.size()));
-  if (fresh) tables_.push_back(offsets);
-  return it->second;
+  uint64_t any = 0;
+  uint64_t h = 0;
+  for (uint64_t n : offsets) {
+    any |= n;
+    h = (h + n) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+  }
+  if (any == 0) return 0;
+  std::vector<uint32_t>& bucket = table_index_[h];
+  for (uint32_t t : bucket) {
+    if (tables_[t] == offsets) return t;
+  }
+  bucket.push_back(static_cast<uint32_t>(tables_.size()));
+  tables_.push_back(offsets);
+  return bucket.back();
 }
 
 Value Terms::from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width) {

@@ -151,13 +151,6 @@ class Terms {
   std::string describe(const Value& value) const;  // for debugging and --explain
 
  private:
-  struct Key {
-    std::vector<uint64_t> words;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
   // The term with this content, made when there is none yet: `fill` completes the fields that follow from the content.
   template <typename Fill>
   uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
@@ -176,7 +169,7 @@ class Terms {
   std::vector<std::array<uint64_t, kLanes>> tables_;
   std::vector<uint32_t> index_;    // open addressing: 0 is free, else a term
   std::vector<uint64_t> hashes_;   // by term
-  std::unordered_map<Key, uint32_t, KeyHash> interned_tables_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
   uint64_t fresh_ = 0;
 };
 
