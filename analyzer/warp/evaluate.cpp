@@ -549,8 +549,8 @@ class Evaluator {
   bool goes_on(uint32_t b, const std::vector<Waiting>& waiting) const {
     const Waiting& front = waiting.front();
     if (!straight_[front.block]) return false;
-    const std::vector<uint32_t>& next = graph_.blocks[b].successors;
-    if (std::find(next.begin(), next.end(), front.block) == next.end()) return false;
+    const uint32_t* next = next_begin(program_, b);
+    if (std::find(next, next + next_count(program_, b), front.block) == next + next_count(program_, b)) return false;
     return caught_.empty() || graph_.in_loop(front.block, caught_.back().loop);
   }
 
@@ -559,6 +559,15 @@ class Evaluator {
     const Block& block = graph_.blocks[b];
     const uint32_t lanes = machine_.active;
     std::vector<Waiting> others(waiting.begin() + 1, waiting.end());
+    if (program_.code[b].skip_to != kNone) {
+      wait(others, b, program_.code[b].skip_to, lanes);
+      if (goes_on(b, others)) {
+        waiting = std::move(others);
+        return true;
+      }
+      go(std::move(others), -1);
+      return false;
+    }
     switch (block.ending) {
       case Ending::kTrap: return false;
       case Ending::kExit: {
@@ -599,8 +608,9 @@ class Evaluator {
   void find_straight() {
     std::vector<uint8_t> ways(graph_.blocks.size(), 0);
     ways[0] = 2;  // the kernel's entry
-    for (const Block& b : graph_.blocks) {
-      for (uint32_t next : b.successors) ways[next] = static_cast<uint8_t>(std::min(2, ways[next] + 1));
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const uint32_t* next = next_begin(program_, b);
+      for (size_t n = 0; n < next_count(program_, b); ++n) ways[next[n]] = static_cast<uint8_t>(std::min(2, ways[next[n]] + 1));
     }
     straight_.assign(graph_.blocks.size(), false);
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {

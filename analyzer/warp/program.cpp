@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "analyzer/kernel/control.h"
+
 namespace tmemlint::warp {
 
 using kernel::Block;
@@ -192,29 +194,47 @@ class Compiler {
     struct Site {
       uint32_t frame;
       uint32_t instruction;
+      uint32_t block;
     };
     std::vector<Site> writers(count.back());
     std::vector<uint32_t> cursor(count.begin(), count.end() - 1);
-    for (const Block& block : graph_.blocks) {
-      for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i}; });
-      }
-    }
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
-      if (block.condition != kNone) need(block.condition);
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i, b}; });
+      }
+    }
+    control_ = kernel::control_of(graph_);
+    runs_.assign(blocks, false);
+    decided_.assign(blocks, false);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const Block& block = graph_.blocks[b];
+      if (!control_.can_exit[b] && block.successors.size() > 1) need_branch(b);
+      if (block.ending == Ending::kExit || block.call != Block::Call::kNone) need_block(b);
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (is_event(m.action)) need_event(block.frame, i, m);
+        if (is_event(m.action)) {
+          need_event(block.frame, i, m);
+          need_block(b);
+        } else if (!out_.loads.empty() && touches_loads(block.frame, i, m)) {
+          need_block(b);
+        }
       }
       if (block.call == Block::Call::kEnter || block.call == Block::Call::kLeave) need_call(b);
     }
     while (true) {
-      while (!work_.empty()) {
+      while (!work_.empty() || !pending_blocks_.empty()) {
+        if (!pending_blocks_.empty()) {
+          const uint32_t b = pending_blocks_.back();
+          pending_blocks_.pop_back();
+          need_block(b);
+          continue;
+        }
         const uint32_t r = work_.back();
         work_.pop_back();
         for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
           const uint32_t i = writers[n].instruction;
+          need_block(writers[n].block);
           if (is_event(meaning(i).action)) continue;
           need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
@@ -240,6 +260,29 @@ class Compiler {
     }
   }
 
+  // Something in the block matters: so do the branches that decide whether it runs.
+  void need_block(uint32_t b) {
+    if (runs_[b]) return;
+    runs_[b] = true;
+    for (uint32_t d : control_.deciders[b]) need_branch(d);
+  }
+
+  void need_branch(uint32_t b) {
+    if (decided_[b]) return;
+    decided_[b] = true;
+    if (graph_.blocks[b].condition != kNone) need(graph_.blocks[b].condition);
+    pending_blocks_.push_back(b);
+  }
+
+  // Whether an instruction reads or overwrites what a tcgen05.ld delivers.
+  bool touches_loads(uint32_t frame, uint32_t i, const Meaning& m) const {
+    bool any = false;
+    accesses(
+        frame, i, [&](uint32_t r) { any = any || (!m.is_move_like && !holds_[r].empty()); },
+        [&](uint32_t r) { any = any || !direct_[r].empty(); });
+    return any;
+  }
+
   void need_event(uint32_t frame, uint32_t i, const Meaning& m) {
     const Instruction& instruction = module_.instructions[i];
     const Operand* operands = module_.operands_of(instruction);
@@ -256,13 +299,15 @@ class Compiler {
   // Stores into a space that a needed load reads; true when that made anything new needed.
   bool need_stores() {
     bool again = false;
-    for (const Block& block : graph_.blocks) {
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
         if (m.action != Action::kStore || !read_[static_cast<size_t>(m.space)]) continue;
         const size_t before = work_.size();
         need_sources(block.frame, i, m.space == MemorySpace::kShared ? kAsData : kExact);
-        again = again || work_.size() != before;
+        need_block(b);
+        again = again || work_.size() != before || !pending_blocks_.empty();
       }
     }
     return again;
@@ -362,6 +407,7 @@ class Compiler {
       }
       if (block.call == Block::Call::kEnter) emit_arguments(b);
       code.last = static_cast<uint32_t>(out_.steps.size());
+      if (block.successors.size() > 1 && !decided_[b] && control_.after[b] != kNone) code.skip_to = control_.after[b];
     }
   }
 
@@ -557,7 +603,7 @@ class Compiler {
           if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) set(kill, b, a.ref);
         });
       }
-      if (graph_.blocks[b].condition != kNone) read(graph_.blocks[b].condition);
+      if (graph_.blocks[b].condition != kNone && out_.code[b].skip_to == kNone) read(graph_.blocks[b].condition);
     }
     live = use;
     bool changed = true;
@@ -566,7 +612,9 @@ class Compiler {
       changed = false;
       for (size_t n = blocks; n-- > 0;) {
         std::fill(next.begin(), next.end(), 0);
-        for (uint32_t s : graph_.blocks[n].successors) {
+        const uint32_t* successors = next_begin(out_, static_cast<uint32_t>(n));
+        for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(n)); ++k) {
+          const uint32_t s = successors[k];
           for (size_t w = 0; w < words; ++w) next[w] |= live[s * words + w];
         }
         for (size_t w = 0; w < words; ++w) {
@@ -603,6 +651,10 @@ class Compiler {
   std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
   std::vector<Need> needed_;
   std::vector<uint32_t> work_;
+  kernel::Control control_;
+  std::vector<bool> runs_;      // by block: something in it matters
+  std::vector<bool> decided_;   // by block: which way its branch goes matters
+  std::vector<uint32_t> pending_blocks_;
   static constexpr size_t kSpaces = 6;
   std::array<bool, kSpaces> read_{};
   std::vector<std::array<uint32_t, 4>> seen_uses_;
