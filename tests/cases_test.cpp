@@ -77,7 +77,9 @@ TEST_P(Labelled, SaysWhatItsLabelAsksFor) {
                                    [&](const Said& s) { return s.rule == rule && lines.count(s.line) != 0; });
     EXPECT_TRUE(there) << rule << " is expected at line " << label["line"];
   }
-  if (label["expect"].empty()) EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  if (label["expect"].empty()) {
+    EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  }
 }
 
 std::vector<std::string> names() {

@@ -327,9 +327,12 @@ uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
 bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {
   if (base == 0) return true;
   if (depth > 24 || joins.size() > 8) return false;
-  if (std::find(joins.begin(), joins.end(), base) != joins.end()) return true;
+  if (marked_[base]) return true;
   const Term& term = terms_[base];
   const size_t before = joins.size();
+  const size_t trail = trail_.size();
+  marked_[base] = true;
+  trail_.push_back(base);
   bool found = false;
   switch (term.kind) {
     case TermKind::kJoin:
@@ -349,46 +352,56 @@ bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned 
   if (found) return true;
   // A truth that cannot be taken apart is 0 or 1.
   joins.resize(before);
+  unmark(trail);
   if (term.width != 1 || term.kind == TermKind::kSum) return false;
+  marked_[base] = true;
+  trail_.push_back(base);
   joins.push_back(base);
   return true;
 }
 
-namespace {
+void Terms::unmark(size_t trail) const {
+  for (size_t n = trail; n < trail_.size(); ++n) marked_[trail_[n]] = false;
+  trail_.resize(trail);
+}
 
-struct Assignment {
-  const std::vector<uint32_t>* joins;
+// What a base is in a lane when every join is given one of its values. Each term is worked out once per choice.
+struct Terms::Assignment {
+  const std::vector<uint32_t>* joins = nullptr;
   std::vector<size_t> choice;
+  unsigned lane = 0;
 };
 
-uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment);
-
-uint64_t evaluate_base(const Terms& terms, uint32_t base, unsigned lane, const Assignment& assignment) {
-  const Term& term = terms[base];
-  for (size_t n = 0; n < assignment.joins->size(); ++n) {
+uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const {
+  Worked& worked = worked_[base];
+  if (worked.round == round_) return worked.number;
+  const Term& term = terms_[base];
+  uint64_t number = 0;
+  bool done = false;
+  for (size_t n = 0; n < assignment.joins->size() && !done; ++n) {
     if ((*assignment.joins)[n] != base) continue;
     const size_t choice = assignment.choice[n];
-    return term.kind == TermKind::kJoin && term.listed ? evaluate(terms, term.set[choice], lane, assignment) : choice;
+    number = term.kind == TermKind::kJoin && term.listed ? evaluate(term.set[choice], assignment) : choice;
+    done = true;
   }
-  if (term.kind == TermKind::kSum) {
-    uint64_t total = 0;
+  if (!done && term.kind == TermKind::kSum) {
     for (size_t n = 0; n < term.args.size(); ++n) {
-      total += term.coefficients[n] * evaluate_base(terms, term.args[n].base, lane, assignment);
+      number += term.coefficients[n] * evaluate_base(term.args[n].base, assignment);
     }
-    return total;
+  } else if (!done) {
+    uint64_t args[4] = {};
+    for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(term.args[n], assignment);
+    number = fold(term.operation, args, static_cast<unsigned>(term.args.size()));
   }
-  uint64_t args[4] = {};
-  for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(terms, term.args[n], lane, assignment);
-  return fold(term.operation, args, static_cast<unsigned>(term.args.size()));
+  worked_[base] = {round_, number};
+  return number;
 }
 
-uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment) {
-  uint64_t n = terms.number_in(value, lane);
-  if (value.base != 0 && ((value.plain >> lane) & 1) == 0) n += evaluate_base(terms, value.base, lane, assignment);
+uint64_t Terms::evaluate(const Value& value, const Assignment& assignment) const {
+  uint64_t n = number_in(value, assignment.lane);
+  if (value.base != 0 && ((value.plain >> assignment.lane) & 1) == 0) n += evaluate_base(value.base, assignment);
   return n;
 }
-
-}  // namespace
 
 std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsigned lane, unsigned width,
                                                       const Filter& admits) const {
@@ -396,9 +409,14 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
   }
   std::vector<uint32_t> joins;
-  if (!collect_joins(value.base, joins, 0)) return std::nullopt;
+  marked_.resize(terms_.size(), false);
+  worked_.resize(terms_.size());
+  const bool collected = collect_joins(value.base, joins, 0);
+  unmark(0);
+  if (!collected) return std::nullopt;
   Assignment assignment;
   assignment.joins = &joins;
+  assignment.lane = lane;
   assignment.choice.assign(joins.size(), 0);
   // Choices of a join: its list; of a truth: no and yes.
   auto choices = [&](uint32_t term) -> size_t {
@@ -418,12 +436,13 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
       assignment.choice[k] = rest % size;
       rest /= size;
     }
+    ++round_;
     bool admitted = true;
     for (size_t k = 0; admits && admitted && k < joins.size(); ++k) {
-      admitted = admits(joins[k], evaluate_base(*this, joins[k], lane, assignment));
+      admitted = admits(joins[k], evaluate_base(joins[k], assignment));
     }
     if (!admitted) continue;
-    out.push_back(truncate(evaluate(*this, value, lane, assignment), width));
+    out.push_back(truncate(evaluate(value, assignment), width));
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

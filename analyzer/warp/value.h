@@ -163,6 +163,10 @@ class Terms {
   void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
+  struct Assignment;
+  uint64_t evaluate_base(uint32_t base, const Assignment& assignment) const;
+  uint64_t evaluate(const Value& value, const Assignment& assignment) const;
+  void unmark(size_t trail) const;
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   std::deque<Term> terms_;
@@ -170,7 +174,15 @@ class Terms {
   std::vector<uint32_t> index_;    // open addressing: 0 is free, else a term
   std::vector<uint64_t> hashes_;   // by term
   std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
-  uint64_t fresh_ = 0;
+  // Scratch of `enumerate`, by term.
+  struct Worked {
+    uint64_t round = 0;
+    uint64_t number = 0;
+  };
+  mutable std::vector<bool> marked_;
+  mutable std::vector<uint32_t> trail_;
+  mutable std::vector<Worked> worked_;
+  mutable uint64_t round_ = 0;
 };
 
 // The arithmetic on numbers alone.
