@@ -13,7 +13,7 @@ void check_alloc_growing(Context& context) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
       const warp::Protocol& before = w.protocols[e.before];
       if (before.smallest_step == kNone) continue;
-      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand);
+      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand, e.lanes);
       if (sizes.empty() || sizes.back() <= before.smallest) continue;
       const uint32_t earlier = context.instruction_of(before.smallest_step);
       Draft d;

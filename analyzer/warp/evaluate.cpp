@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "analyzer/warp/lanes.h"
 #include "analyzer/warp/machine.h"
 
 namespace tmemlint::warp {
@@ -24,14 +25,6 @@ constexpr unsigned kMaxLoopDepth = 200;
 // Times round, and steps, that a loop is followed one by one while it certainly goes on.
 constexpr unsigned kMaxUnrolled = 80;
 constexpr uint64_t kMaxUnrolledSteps = 100'000;
-
-// Lanes that wait to run a block.
-struct Waiting {
-  uint32_t block = 0;
-  uint32_t lanes = 0;
-  bool again = false;  // came round a loop: they wait for the lanes still inside it
-  bool operator==(const Waiting&) const = default;
-};
 
 struct State {
   std::vector<Waiting> waiting;  // in running order; the first runs next
@@ -105,11 +98,7 @@ class Evaluator {
     return loop == kNone ? 0 : loop_set_[loop];
   }
 
-  // The loop that a block is the head of, kNone for others.
-  uint32_t headed(uint32_t block) const {
-    const uint32_t loop = graph_.blocks[block].loop;
-    return loop != kNone && graph_.loops[loop].head == block ? loop : kNone;
-  }
+  uint32_t headed(uint32_t block) const { return warp::headed(graph_, block); }
 
   void run_range(uint32_t begin, uint32_t end, uint32_t inside, unsigned depth) {
     for (uint32_t b = begin; b < end && !stopped_;) {
@@ -204,25 +193,8 @@ class Evaluator {
 
   // --- states ---
 
-  // Running order: by block; lanes that came round a loop run after everything in it.
-  uint64_t order_of(const Waiting& w) const {
-    if (!w.again) return uint64_t{w.block} * 2;
-    return uint64_t{graph_.loops[headed(w.block)].end} * 2 - 1;
-  }
-
   void wait(std::vector<Waiting>& list, uint32_t from, uint32_t block, uint32_t lanes) const {
-    if (lanes == 0) return;
-    Waiting w{block, lanes, false};
-    const uint32_t loop = headed(block);
-    w.again = loop != kNone && graph_.in_loop(from, loop);
-    for (Waiting& other : list) {
-      if (other.block == w.block && other.again == w.again) {
-        other.lanes |= lanes;
-        return;
-      }
-    }
-    auto at = std::find_if(list.begin(), list.end(), [&](const Waiting& o) { return order_of(o) > order_of(w); });
-    list.insert(at, w);
+    add_waiting(graph_, list, from, block, lanes);
   }
 
   // The registers that any waiting lanes still need.
@@ -870,7 +842,7 @@ class Evaluator {
     Held& held = held_of(p.held, address.base);
     held.step = n;
     held.live = static_cast<uint8_t>(std::min(2, held.live + 1));
-    const std::vector<int64_t> sizes = columns_of(terms_, columns);
+    const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
     if (sizes.size() == 1 && sizes[0] < p.smallest) {
       p.smallest = sizes[0];
       p.smallest_step = n;
@@ -956,9 +928,10 @@ uint32_t Protocol::live_allocations() const {
   return n;
 }
 
-std::vector<int64_t> columns_of(const Terms& terms, const Value& operand) {
+std::vector<int64_t> columns_of(const Terms& terms, const Value& operand, uint32_t lanes) {
   std::vector<int64_t> out;
-  if (auto numbers = terms.enumerate(operand, 0, 32)) {
+  if (lanes == 0) return out;
+  if (auto numbers = terms.enumerate(operand, static_cast<unsigned>(std::countr_zero(lanes)), 32)) {
     for (uint64_t n : *numbers) out.push_back(sign_extend(n, 32));
   }
   return out;

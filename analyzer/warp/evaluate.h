@@ -37,6 +37,6 @@ struct Evaluation {
 Evaluation evaluate(const Setting& setting);
 
 // The columns an alloc or dealloc asks for: every value its operand may have; empty when they cannot be told.
-std::vector<int64_t> columns_of(const Terms& terms, const Value& operand);
+std::vector<int64_t> columns_of(const Terms& terms, const Value& operand, uint32_t lanes);
 
 }  // namespace tmemlint::warp

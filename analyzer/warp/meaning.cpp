@@ -214,7 +214,8 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   }
   if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||
       root == "match" || root == "redux" || root == "getctarank" || root == "isspacep" || root == "istypep") {
-    m.action = root == "redux" || root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    m.action = root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    m.uniform_result = root == "redux" || (root == "match" && opcode.has("all"));
     return true;
   }
   if (root == "red" || root == "stmatrix" || root == "sust" || root == "prefetch" || root == "prefetchu" ||
