@@ -375,6 +375,11 @@ struct Terms::Assignment {
 uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const {
   Worked& worked = worked_[base];
   if (worked.round == round_) return worked.number;
+  if (worked.busy == round_) {
+    cyclic_ = true;
+    return 0;
+  }
+  worked.busy = round_;
   const Term& term = terms_[base];
   uint64_t number = 0;
   bool done = false;
@@ -393,7 +398,7 @@ uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const
     for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(term.args[n], assignment);
     number = fold(term.operation, args, static_cast<unsigned>(term.args.size()));
   }
-  worked_[base] = {round_, number};
+  worked_[base] = {round_, 0, number};
   return number;
 }
 
@@ -437,12 +442,14 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
       rest /= size;
     }
     ++round_;
+    cyclic_ = false;
     bool admitted = true;
     for (size_t k = 0; admits && admitted && k < joins.size(); ++k) {
       admitted = admits(joins[k], evaluate_base(joins[k], assignment));
     }
     if (!admitted) continue;
     out.push_back(truncate(evaluate(value, assignment), width));
+    if (cyclic_) return std::nullopt;  // a counter that nothing bounds
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

@@ -177,12 +177,14 @@ class Terms {
   // Scratch of `enumerate`, by term.
   struct Worked {
     uint64_t round = 0;
+    uint64_t busy = 0;  // the round in which it is being worked out
     uint64_t number = 0;
   };
   mutable std::vector<bool> marked_;
   mutable std::vector<uint32_t> trail_;
   mutable std::vector<Worked> worked_;
   mutable uint64_t round_ = 0;
+  mutable bool cyclic_ = false;
 };
 
 // The arithmetic on numbers alone.
