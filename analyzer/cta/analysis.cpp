@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/cta/joint.h"
+
 namespace tmemlint::cta {
 
 using ptx::Module;
@@ -94,6 +96,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
   a->terms = std::make_unique<warp::Terms>();
   follow_warps(*a);
+  a->joint = std::make_shared<const Joint>(run_jointly(*a, JointSetting{}));
   return a;
 }
 
