@@ -11,8 +11,9 @@ using cta::Sighting;
 void check_exit_in_flight(Context& context) {
   for_each(context, {Fault::kExitInFlight}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) + " may still be in flight when the CTA exits: no warp has observed a commit that follows it");
-    if (s.other != kNone) d.related.emplace_back(s.other, "the CTA exits here");
+                    "the CTA exits here while a " + name(context, s.other) +
+                        " may still be in flight: no warp has observed a commit that follows it");
+    d.related.emplace_back(s.other, "the operation");
     return d;
   });
 }

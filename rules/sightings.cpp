@@ -4,9 +4,10 @@
 
 namespace tmemlint::rules {
 
-void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<Draft(const cta::Sighting&)>& say) {
+void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
   for (const cta::Sighting& s : context.joint().sightings) {
-    if (std::find(faults.begin(), faults.end(), s.fault) != faults.end()) context.report(say(s));
+    if (std::find(faults.begin(), faults.end(), s.fault) == faults.end()) continue;
+    if (std::optional<Draft> d = say(s)) context.report(std::move(*d));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "analyzer/cta/joint.h"
@@ -10,8 +11,8 @@
 
 namespace tmemlint::rules {
 
-// Reports what `say` makes of each sighting of these faults.
-void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<Draft(const cta::Sighting&)>& say);
+// Reports what `say` makes of each sighting of these faults, if anything.
+void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<std::optional<Draft>(const cta::Sighting&)>& say);
 
 // A finding at the sighting's place, with its warp and the decisions of its scenario.
 Draft draft(const cta::Sighting& s, report::Level level, std::string message);

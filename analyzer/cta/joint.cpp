@@ -39,14 +39,14 @@ class Driver {
       scenario(p);
     }
     // A commit that nobody ever waits for.
-    for (const auto& [target, commit] : commit_targets_) {
-      if (waited_.contains(target) || unwaited_.contains(commit)) continue;
-      unwaited_.insert(commit);
+    for (const auto& [commit, targets] : commit_targets_) {
+      if (stopped_ || std::any_of(targets.begin(), targets.end(), [&](uint32_t t) { return waited_.contains(t); })) continue;
       Sighting s;
       s.fault = Fault::kCommitUnwaited;
       s.at = commit;
-      if (!stopped_) add(std::move(s));
+      add(std::move(s));
     }
+    one_finding_each();
     return std::move(out_);
   }
 
@@ -71,7 +71,7 @@ class Driver {
       ++out_.asked;
     }
     stopped_ = stopped_ || !run.complete;
-    commit_targets_.insert(run.commit_targets.begin(), run.commit_targets.end());
+    for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
     return {std::move(run.choices), run.chose_trips};
   }
@@ -80,10 +80,26 @@ class Driver {
     for (Sighting& other : out_.sightings) {
       if (other.fault != s.fault || other.at != s.at || other.other != s.other) continue;
       // The scenario that is the easier to believe.
+      other.sure = other.sure || s.sure;
       if (other.zero_trips && !s.zero_trips) other = std::move(s);
       return;
     }
     out_.sightings.push_back(std::move(s));
+  }
+
+  // What follows from another sighting is not one more defect.
+  void one_finding_each() {
+    std::vector<Sighting>& all = out_.sightings;
+    std::set<uint32_t> doubled;  // operations that both CTAs of a pair issue
+    std::set<std::pair<uint32_t, uint32_t>> incomplete;
+    for (const Sighting& s : all) {
+      if (s.fault == Fault::kPairLeader) doubled.insert(s.at);
+      if (s.fault == Fault::kNotComplete && s.sure) incomplete.insert({s.at, s.other});
+    }
+    std::erase_if(all, [&](const Sighting& s) {
+      if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other}))) return true;
+      return s.fault != Fault::kPairLeader && (doubled.contains(s.at) || doubled.contains(s.other));
+    });
   }
 
   void note(uint32_t instruction, std::string reason) {
@@ -96,8 +112,8 @@ class Driver {
   const JointSetting setting_;
   const Ground ground_;
   Joint out_;
-  std::map<uint32_t, uint32_t> commit_targets_;
-  std::set<uint32_t> waited_, unwaited_;
+  std::map<uint32_t, std::set<uint32_t>> commit_targets_;
+  std::set<uint32_t> waited_;
   bool stopped_ = false;
 };
 

@@ -41,7 +41,7 @@ enum class Fault : uint8_t {
   kAfterRelinquish,    // at: the alloc; other: the relinquish
   kNoRelinquish,       // at: the alloc
   kCommitUnwaited,     // at: the commit
-  kExitInFlight,       // at: the operation; other: the exit
+  kExitInFlight,       // at: the exit; other: the operation
   kManyThreads,        // at: the mma, cp, shift or commit
   kArrivalCount,       // at: the arrive; other: the init; numbers: count, arrivals
   kFence,              // at: the wait; other: the arrive; third: the access
@@ -69,6 +69,7 @@ struct Sighting {
   int64_t first = 0, second = 0, extra = 0;
   uint32_t lanes = 0;       // kLoadNotWaited: of the load
   uint32_t used = 0;        // kLoadNotWaited: those whose results were used
+  bool sure = false;        // kNotComplete: the operation was issued before, on any schedule
   bool zero_trips = false;  // the scenario lets a loop that writes Tensor Memory run no time
   std::vector<Decision> decisions;  // of the scenario, up to the sighting
 };

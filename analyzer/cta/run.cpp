@@ -719,6 +719,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
       s.second = b->count + std::popcount(rest);
+      s.third = 1;
       break;
     }
     b->current.emplace_back(w.index, w.known.any.event(w.index));

@@ -52,7 +52,7 @@ class Run : private warp::CommonMemory {
   bool chose_trips = false;
   uint64_t asked = 0, decided = 0, steps = 0;
   bool complete = false;            // every warp came to its end
-  std::map<uint32_t, uint32_t> commit_targets;  // shared address -> a commit with operations before it
+  std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
  private:
@@ -176,9 +176,10 @@ class Run : private warp::CommonMemory {
   Place place(const Warp& w, const warp::Value& value, uint32_t lanes) const;
   void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns, uint8_t halves,
              uint32_t rank, bool certain);
-  void conflict(Warp& w, const Access& earlier, uint32_t access, uint32_t rank, bool has_older);
+  void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
   void freed(Warp& w, const Access& earlier, uint32_t instruction, uint32_t rank, uint32_t cta_group);
   uint32_t start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes);
+  bool knows_cta(const Warp& w, uint32_t rank) const;
   uint32_t last_release(const Operation& op, uint32_t until) const;
   void check_operand(Warp& w, uint32_t operation, const warp::Value& descriptor, uint32_t lanes);
   void reach_peer(Warp& w, uint32_t operation);
@@ -219,6 +220,7 @@ class Run : private warp::CommonMemory {
   std::vector<Operation> operations_;
   std::vector<Access> accesses_;
   std::vector<uint32_t> checked_;             // by access: the access it was last held against
+  std::vector<std::pair<uint32_t, Sighting>> unwritten_reads_;  // access, what it will be if nothing excuses it
   std::vector<Allocation> allocations_;
   std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
   std::vector<std::vector<Column>> columns_;  // by rank

@@ -55,11 +55,19 @@ uint32_t Run::start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes) 
   op.rank = w.rank;
   op.event = w.known.any.event(w.index);
   op.instruction = instruction_of(n);
+  op.batch = op.instruction;
   op.lane = static_cast<uint8_t>(first_lane(lanes));
   op.form = form;
   op.lanes = lanes;
   operations_.push_back(op);
   return static_cast<uint32_t>(operations_.size() - 1);
+}
+
+bool Run::knows_cta(const Warp& w, uint32_t rank) const {
+  for (uint32_t k = 0; k < warps_per_cta_; ++k) {
+    if (w.known.any.event(rank * warps_per_cta_ + k) != 0) return true;
+  }
+  return false;
 }
 
 uint32_t Run::last_release(const Operation& op, uint32_t until) const {
@@ -121,34 +129,50 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   for (uint32_t c = at.column; c < end; ++c) {
     Column& column = columns_[rank][c];
     any_written = any_written || (column.written & halves) != 0;
+    for (uint32_t write : {column.last_write, column.older_write}) {
+      if (write != UINT32_MAX && operations_[accesses_[write].operation].complete(w.known.any)) accesses_[id].fed = true;
+    }
     if (column.touches.empty()) continue;
     for (const Touch& t : column.touches) {
       if ((t.halves & halves) == 0 || checked_[t.access] == id) continue;
       checked_[t.access] = id;
-      const Access& earlier = accesses_[t.access];
+      const Access earlier = accesses_[t.access];
       if (earlier.operation == operation || (!earlier.writes && !writes)) continue;
       bool has_older = false;
-      for (const Touch& older : column.touches) {
-        const Access& o = accesses_[older.access];
-        has_older = has_older || (o.writes && older.access != t.access && operations_[o.operation].complete(w.known.any));
+      for (uint32_t older : {column.last_write, column.older_write}) {
+        has_older = has_older || (older != UINT32_MAX && older != t.access &&
+                                  operations_[accesses_[older].operation].complete(w.known.any));
       }
-      conflict(w, earlier, id, rank, has_older);
+      conflict(w, t.access, id, rank, has_older);
     }
   }
   if (reads && !any_written && own && of != nullptr && of->live) {
-    Sighting& s = see(Fault::kUninitialized, w, here, of->instruction);
+    Sighting s;
     s.first = at.offset;
     s.second = columns;
     s.zero_trips = chose_trips && policy_.trips == 0;
+    s.other = of->instruction;
+    s.warp = w.index;
+    unwritten_reads_.emplace_back(id, s);
   }
   if (writes && !certain && of != nullptr) {
     // How far it reaches is not known: what lies behind counts as written.
     for (uint32_t c = at.column; c < std::min(of->base + of->columns, kColumns); ++c) columns_[rank][c].written |= halves;
   }
-  const Operation& mine = operations_[operation];
+  const Operation mine = operations_[operation];
   for (uint32_t c = at.column; c < end; ++c) {
     Column& column = columns_[rank][c];
-    if (writes) column.written |= halves;
+    if (writes) {
+      column.written |= halves;
+      if (column.last_write != UINT32_MAX) {
+        const Operation& last = operations_[accesses_[column.last_write].operation];
+        const bool same_batch =
+            last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
+        if (!same_batch) column.older_write = column.last_write;
+        else operations_[operation].batch = last.batch;
+      }
+      column.last_write = id;
+    }
     std::erase_if(column.touches, [&](const Touch& t) {
       if ((t.halves & ~halves) != 0) return false;
       const Access& old = accesses_[t.access];
@@ -163,7 +187,8 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   }
 }
 
-void Run::conflict(Warp& w, const Access& earlier, uint32_t access, uint32_t rank, bool has_older) {
+void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t rank, bool has_older) {
+  const Access earlier = accesses_[earlier_access];
   const Operation a = operations_[earlier.operation];
   const Access later = accesses_[access];
   const Operation x = operations_[later.operation];
@@ -206,14 +231,22 @@ void Run::conflict(Warp& w, const Access& earlier, uint32_t access, uint32_t ran
       const bool scales = earlier.role == Role::kScale && x.form.op == Tcgen05::kCp && same_warp;
       named(see(scales ? Fault::kScaleCopyOverlap : Fault::kAsyncOverlap, w, x.instruction, a.instruction));
     } else {
-      named(see(Fault::kNotComplete, w, x.instruction, a.instruction));
+      named(see(Fault::kNotComplete, w, x.instruction, a.instruction)).sure = true;
     }
     return;
   }
   // Nothing orders the two.
+  if (earlier.reads && later.writes && !earlier.fed) {
+    // The earlier one read before anything was there: it is this write that it should have waited for.
+    accesses_[earlier_access].excused = true;
+    Sighting& s = see(x.by_commit() && !a.by_commit() ? Fault::kNotComplete : Fault::kHandoff, other, a.instruction, x.instruction);
+    s.other_warp = w.number;
+    s.other_rank = w.rank;
+    return;
+  }
   if (has_older && later.reads && earlier.writes) {
     // The later one reads what was there before: the other came too early.
-    Sighting& s = see(Fault::kHandoff, other, a.instruction, x.instruction);
+    Sighting& s = see(Fault::kHandoff, other, a.batch, x.instruction);
     s.other_warp = w.number;
     s.other_rank = w.rank;
     return;
@@ -475,14 +508,11 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
     const uint32_t peer = w.rank ^ 1;
     if (peer < ranks_) {
       all_touches(peer);
-      bool joined = false;
       uint32_t alloc = kNone;
       for (const Allocation& b : allocations_) {
-        if (b.rank != peer) continue;
-        alloc = b.instruction;
-        joined = joined || w.known.any.knows(b.warp, b.event);
+        if (b.rank == peer) alloc = b.instruction;
       }
-      if (!joined) see(Fault::kPairFree, w, here, alloc).other_rank = peer;
+      if (!knows_cta(w, peer)) see(Fault::kPairFree, w, here, alloc).other_rank = peer;
       std::vector<PairFree>& mine = pair_frees_[w.rank];
       const std::vector<PairFree>& theirs = pair_frees_[peer];
       mine.push_back({w.cluster_phase, here});
@@ -545,16 +575,14 @@ void Run::reach_peer(Warp& w, uint32_t operation) {
   const uint32_t here = operations_[operation].instruction;
   const uint32_t peer = w.rank ^ 1;
   if (peer >= ranks_) return;
-  bool joined = false;
   uint32_t alloc = kNone;
   for (const Allocation& a : allocations_) {
-    if (a.rank != peer) continue;
-    alloc = a.instruction;
-    joined = joined || w.known.any.knows(a.warp, a.event);
+    if (a.rank == peer) alloc = a.instruction;
   }
   ++asked;
   ++decided;
-  if (!joined) see(Fault::kPairStart, w, here, alloc).other_rank = peer;
+  // The pair's alloc is collective; what the two need is a join of any kind before one reaches the other.
+  if (!knows_cta(w, peer)) see(Fault::kPairStart, w, here, alloc).other_rank = peer;
   const auto [it, fresh] = pair_issuers_.try_emplace({here, w.rank / 2}, w.rank);
   if (!fresh && it->second != w.rank) see(Fault::kPairLeader, w, here).other_rank = it->second;
 }
@@ -711,7 +739,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     if (!fresh && it->second != w.rank) see(Fault::kPairLeader, w, here).other_rank = it->second;
   }
   for (uint32_t t : a.targets) {
-    if (covers) commit_targets.try_emplace(t, here);
+    if (covers) commit_targets[here].insert(t);
     reaches(w, t, here, w.commits);
     if (find(t) == nullptr) {
       if (t >> kernel::kRankShift == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
@@ -762,6 +790,19 @@ void Run::stuck() {
 }
 
 void Run::finish() {
+  for (auto& [access, what] : unwritten_reads_) {
+    if (accesses_[access].excused) continue;
+    Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
+    s.first = what.first;
+    s.second = what.second;
+    s.zero_trips = what.zero_trips;
+  }
+  // A barrier that nobody waits on has no rounds.
+  std::set<uint32_t> seen;
+  for (const auto& [address, b] : mbarriers_) {
+    if (b.seen != 0) seen.insert(b.init);
+  }
+  std::erase_if(sightings, [&](const Sighting& s) { return s.fault == Fault::kArrivalCount && s.at != s.other && s.third == 1 && !seen.contains(s.other); });
   if (!complete) return;
   Knowledge all(warps_.size());
   std::vector<Clock> by_rank(ranks_, Clock(warps_.size()));
@@ -776,7 +817,7 @@ void Run::finish() {
     ++asked;
     ++decided;
     if (op.complete(all.any)) continue;
-    see(Fault::kExitInFlight, *warps_[op.warp], op.instruction, last_exit[op.rank]);
+    see(Fault::kExitInFlight, *warps_[op.warp], warps_[op.warp]->last_exit, op.instruction);
   }
   for (const Remote& r : remote_) {
     ++asked;

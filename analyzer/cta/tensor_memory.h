@@ -18,6 +18,7 @@ struct Operation {
   uint32_t rank = 0;
   uint32_t event = 0;        // of the warp's clock: its issue
   uint32_t instruction = UINT32_MAX;
+  uint32_t batch = UINT32_MAX;  // instruction of the first operation of its run over the same columns
   uint8_t lane = 0;          // that issued it (mma, cp, shift)
   ptx::Form form;
   uint32_t idesc = 0;        // of an mma
@@ -46,6 +47,8 @@ struct Access {
   uint32_t operation = 0;
   Role role = Role::kData;
   bool reads = false, writes = false;
+  bool fed = false;      // of a read: a write of these columns was known to be complete
+  bool excused = false;  // of a read of what nothing has written: a write that is not ordered with it comes later
 };
 
 struct Allocation {
@@ -70,6 +73,8 @@ struct Touch {
 struct Column {
   std::vector<Touch> touches;
   uint8_t written = 0;  // half windows
+  // The last write, and the last one before it that a commit or wait told apart from it: accesses.
+  uint32_t last_write = UINT32_MAX, older_write = UINT32_MAX;
 };
 
 // Whether the later of two operations of one thread (or of threads that are ordered) may follow without waiting: the pairs
