@@ -118,7 +118,8 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       terms_(*ground.analysis->terms),
       launch_(ground.analysis->launch),
       log_events_(log),
-      budget_(budget) {
+      budget_(budget),
+      model_(*ground.analysis->terms) {
   warps_per_cta_ = launch_.warps();
   ranks_ = std::max(1u, launch_.ctas());
   facts_.unlimited = true;
@@ -349,10 +350,11 @@ bool Run::leave(Warp& w, uint32_t b) {
         bool by_trips = false;
         bool first = choose(w, b, block.ender, &by_trips);
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
-          if (!assume(terms_, w.machine.facts, t.term, first != t.inverted)) {
+          if (!model_.decide(t.term, first != t.inverted)) {
             first = !first;
-            assume(terms_, w.machine.facts, t.term, first != t.inverted);
+            model_.decide(t.term, first != t.inverted);
           }
+          assume(terms_, w.machine.facts, t.term, first != t.inverted);
         } else if (t.term != 0) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }
@@ -417,6 +419,8 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
     return first;
   }
   if (policy_.flipped.contains(b)) first = !first;
+  // In a loop that has gone round often enough, the way that may lead out of it.
+  if (block.loop != kNone && w.rounds[block.loop] > std::max(policy_.trips, 2u) + 2) first = !first;
   return first;
 }
 

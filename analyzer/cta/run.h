@@ -12,6 +12,7 @@
 
 #include "analyzer/cta/barrier.h"
 #include "analyzer/cta/joint.h"
+#include "analyzer/cta/model.h"
 #include "analyzer/cta/tensor_memory.h"
 #include "analyzer/kernel/control.h"
 #include "analyzer/warp/lanes.h"
@@ -209,6 +210,7 @@ class Run : private warp::CommonMemory {
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
   warp::Facts facts_;
+  Model model_;
   std::map<uint32_t, Word> words_;            // shared memory, by address
   std::map<uint32_t, Region> regions_;        // written by copies
   std::map<std::array<uint64_t, 4>, warp::Value> globals_;
