@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 
 #include "analyzer/ptx/tcgen05_table.h"
@@ -193,7 +194,7 @@ TEST(Tcgen05Form, SaysWhatIsLegal) {
       {"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r2, [%r3], [%r4], %p1;", nullptr,
        "needs a scale vector size", ""},
       {"tcgen05.mma.cta_group::1.kind::f16.block_scale [%r1], %rd1, %rd2, %r2, %p1;", ".block_scale",
-       "with `.kind::f16` takes no `.block_scale`", ""},
+       "with `.kind::f16` takes no `.block_scale`", "tcgen05.mma.cta_group::1.kind::f16"},
       {"tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], %rd1, %rd2, %r2, %p1;", "%rd1", "A is `[taddr]`", ""},
       {"tcgen05.mma.cta_group::1.kind::f8f6f4 [%r1], %rd1, %rd2, %r2, %p1, 1;", "1", "only with `.kind::f16` or", ""},
       {"tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r2, {%r1,%r2,%r3,%r4}, %p1;", "{%r1,%r2,%r3,%r4}",
@@ -224,9 +225,15 @@ TEST(Tcgen05Form, ColumnCountsAreMarked) {
 }
 
 TEST(Tcgen05Target, SaysFromWhichOn) {
-  const auto one = [](const std::string& line, const std::string& target, const std::string& version) {
-    const auto found = problems(line, target, version);
+  // What is said about the instruction itself, or about the module's target and version.
+  const auto said = [](bool about_module, const std::string& line, const std::string& target,
+                       const std::string& version) {
+    auto found = problems(line, target, version);
+    std::erase_if(found, [&](const FormProblem& problem) { return problem.is_about_module != about_module; });
     return found.size() == 1 ? found[0].message : std::to_string(found.size()) + " problems";
+  };
+  const auto one = [&](const std::string& line, const std::string& target, const std::string& version) {
+    return said(false, line, target, version);
   };
   const std::string ld = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r9];";
   const std::string red = "tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32 {%r1,%r2}, %r3, [%r9];";
@@ -235,7 +242,9 @@ TEST(Tcgen05Target, SaysFromWhichOn) {
   EXPECT_THAT(one(ld, "sm_100", "9.0"), HasSubstr("it exists on `sm_100a` and `sm_100f`"));
   EXPECT_THAT(one(ld, "sm_120a", "9.0"), HasSubstr("does not exist on `sm_120a`"));
   EXPECT_THAT(one(ld, "sm_100a", "8.5"), HasSubstr("exists from PTX ISA 8.6 on"));
-  EXPECT_THAT(one(ld, "sm_103a", "8.7"), HasSubstr("`sm_103a` exists from PTX ISA 8.8 on"));
+  EXPECT_THAT(said(true, ld, "sm_100a", "8.5"), HasSubstr("`sm_100a` exists from PTX ISA 8.6 on"));
+  EXPECT_THAT(said(true, ld, "sm_103a", "8.7"), HasSubstr("`sm_103a` exists from PTX ISA 8.8 on"));
+  EXPECT_EQ(one(ld, "sm_103a", "8.7"), "0 problems");  // the instruction is in 8.6
   EXPECT_THAT(one(red, "sm_100a", "9.0"), HasSubstr("it exists on `sm_103a`, `sm_103f`"));
   EXPECT_THAT(one(shift, "sm_110f", "9.0"), HasSubstr("`sm_110a`"));
   EXPECT_EQ(problems(ld, "sm_101a", "8.6").size(), 0u);
@@ -249,6 +258,10 @@ TEST(Tcgen05Target, SaysFromWhichOn) {
 TEST(Tcgen05Target, Additions94) {
   const std::string lines[] = {
       "tcgen05.ld.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.f32.b2 {%r1}, {%f1,%f2}, [%r9];",
+      "tcgen05.ld.spcompress.sync.aligned.32x32b.x64.min.sp::2:4.NaN.f32.b2 {%r1,%r2}, "
+      "{%r3,%r4,%r5,%r6,%r7,%r8,%r9,%r10,"
+      "%r11,%r12,%r13,%r14,%r15,%r16,%r17,%r18,%r19,%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27,%r28,%r29,%r30,%r31,%r32,"
+      "%r33,%r34}, [%r99];",
       "tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 {%r1}, {%f1,%f2}, %f3, [%r9];",
       "tcgen05.mma.cta_group::1.kind::ti16 [%r1], %rd1, %rd2, %r2, %p1;",
       "tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b [%r1], %rd1, %rd2, [%r3], %r2, %p1;",
@@ -330,67 +343,118 @@ std::string register_list(unsigned count) {
   return out + "}";
 }
 
+bool has_wide_mask(const Spelling& spelling) {
+  return std::ranges::find(spelling.modifiers, "multicast::cluster::32b") != spelling.modifiers.end();
+}
+
+// What may stand in a slot; the first is the plain one.
+std::vector<std::string> legal_operands(const Slot& slot, const Form& form, bool wide) {
+  switch (slot.kind) {
+    case OperandKind::kTmemAddress:
+      return {"[%r150]", "[%r150+4]", "[%r150+-4]"};
+    case OperandKind::kMatrixA:
+      if (form.ashift) return {"[%r151]"};
+      return {"%rd1", "[%r151]", "[%r151+8]", "0x40"};
+    case OperandKind::kTmemBase:
+      return {"%r152", "0"};
+    case OperandKind::kSharedAddress:
+      return {"[%r153]", "[%rd3]", "[%r153+8]", form.op == Tcgen05::kCommit ? "[mbar]" : "[slot]"};
+    case OperandKind::kColumns:
+      return {"64", "%r152", "512"};
+    case OperandKind::kData:
+      return {register_list(form.registers)};
+    case OperandKind::kSparseMetadata:
+      return {register_list((form.num + 31u) / 32u)};
+    case OperandKind::kRegister32:
+      return {"%r154", "%f1"};
+    case OperandKind::kImmediate:
+      return {"1", "0", "-1"};
+    case OperandKind::kDescriptor:
+      return {"%rd2", "0x4000"};
+    case OperandKind::kIdesc:
+      return {"%r155", "0x8200010"};
+    case OperandKind::kPredicate:
+      return {"%p1", "!%p1", "0", "1"};
+    case OperandKind::kLaneMask:
+      return {register_list(4u * form.cta_group)};
+    case OperandKind::kScaleInput:
+      return {"1", "0", "15"};
+    case OperandKind::kCtaMask:
+      return {wide ? "%r156" : "%h1"};
+  }
+  return {};
+}
+
+struct Operands {
+  std::vector<const Slot*> slots;
+  std::vector<std::string> texts;
+  std::string text() const {
+    std::string out;
+    for (const std::string& text : texts) out += (out.empty() ? " " : ", ") + text;
+    return out + ";";
+  }
+};
+
+// Legal ones for a spelling, without the optional ones unless asked for.
+Operands operands_of(const Spelling& spelling, bool optional = false) {
+  std::vector<std::string> storage;
+  const std::string text = spelling.opcode();
+  const Opcode opcode = opcode_of(text, storage);
+  Operands out;
+  for (const Slot& slot : spelling.form->operands) {
+    if ((slot.optional && !optional) || !holds(slot.when, opcode)) continue;
+    out.slots.push_back(&slot);
+    out.texts.push_back(legal_operands(slot, decode(opcode), has_wide_mask(spelling)).front());
+  }
+  return out;
+}
+
 // The opcode with operands that are legal for `as`.
 std::string with_operands(const std::string& opcode, const Spelling& as) {
+  return opcode + operands_of(as).text();
+}
+
+// Every way to fill the operands that changes one of them, and with the optional ones one by one and all together.
+std::vector<std::string> legal_lines(const Spelling& spelling) {
   std::vector<std::string> storage;
-  const std::string text = as.opcode();
-  const Opcode legal_opcode = opcode_of(text, storage);
-  const Form form = decode(legal_opcode);
-  std::string out = opcode;
-  bool first = true;
-  for (const Slot& slot : as.form->operands) {
-    if (slot.optional || !holds(slot.when, legal_opcode)) continue;
-    out += first ? " " : ", ";
-    first = false;
-    switch (slot.kind) {
-      case OperandKind::kTmemAddress:
-        out += "[%r150]";
-        break;
-      case OperandKind::kMatrixA:
-        out += form.ashift ? "[%r151]" : "%rd1";
-        break;
-      case OperandKind::kTmemBase:
-        out += "%r152";
-        break;
-      case OperandKind::kSharedAddress:
-        out += "[%r153]";
-        break;
-      case OperandKind::kColumns:
-        out += "64";
-        break;
-      case OperandKind::kData:
-        out += register_list(form.registers);
-        break;
-      case OperandKind::kSparseMetadata:
-        out += register_list((form.num + 31u) / 32u);
-        break;
-      case OperandKind::kRegister32:
-        out += "%r154";
-        break;
-      case OperandKind::kImmediate:
-        out += "1";
-        break;
-      case OperandKind::kDescriptor:
-        out += "%rd2";
-        break;
-      case OperandKind::kIdesc:
-        out += "%r155";
-        break;
-      case OperandKind::kPredicate:
-        out += "%p1";
-        break;
-      case OperandKind::kLaneMask:
-        out += register_list(4u * form.cta_group);
-        break;
-      case OperandKind::kScaleInput:
-        out += "1";
-        break;
-      case OperandKind::kCtaMask:
-        out += legal_opcode.has("multicast::cluster::32b") ? "%r156" : "%h1";
-        break;
+  const std::string text = spelling.opcode();
+  const Form form = decode(opcode_of(text, storage));
+  const Operands all = operands_of(spelling, true);
+  std::vector<std::string> out = {text + operands_of(spelling).text(), text + all.text()};
+  for (size_t i = 0; i < all.slots.size(); ++i) {
+    Operands changed = all;
+    for (const std::string& operand : legal_operands(*all.slots[i], form, has_wide_mask(spelling))) {
+      changed.texts[i] = operand;
+      out.push_back(text + changed.text());
     }
+    if (!all.slots[i]->optional) continue;
+    changed.texts.erase(changed.texts.begin() + static_cast<ptrdiff_t>(i));
+    out.push_back(text + changed.text());
   }
-  return out + ";";
+  return out;
+}
+
+// Of all spellings as many as show every two words together that stand together in some, words that are left out
+// counted as words.
+std::vector<Spelling> covering_pairs(const InstructionForm& form) {
+  std::vector<Spelling> out;
+  std::set<std::pair<sv, sv>> seen;
+  for (const Spelling& spelling : spellings(form)) {
+    std::vector<sv> here;
+    for (const Use& use : form.uses) {
+      sv word = class_name(use.cls);
+      for (sv modifier : spelling.modifiers) {
+        if (find_word(modifier)->cls == use.cls) word = modifier;
+      }
+      here.push_back(word);
+    }
+    bool is_new = here.empty();
+    for (size_t i = 0; i < here.size(); ++i) {
+      for (size_t j = 0; j <= i; ++j) is_new = seen.insert({here[j], here[i]}).second || is_new;
+    }
+    if (is_new) out.push_back(spelling);
+  }
+  return out;
 }
 
 TEST(Tcgen05Table, EverySpellingIsLegalSomewhere) {
@@ -401,6 +465,9 @@ TEST(Tcgen05Table, EverySpellingIsLegalSomewhere) {
     EXPECT_LE(form.operands.size(), size_t{SlotMatch::kMaxSlots});
     std::vector<std::string> lines;
     for (const Spelling& spelling : all) lines.push_back(with_operands(spelling.opcode(), spelling));
+    for (const Spelling& spelling : covering_pairs(form)) {
+      for (std::string& line : legal_lines(spelling)) lines.push_back(std::move(line));
+    }
     count += lines.size();
     const Judged blackwell = judge(kernel(lines, "sm_100a", "9.4"));
     const Judged rubin = judge(kernel(lines, "sm_107a", "9.4"));
@@ -419,13 +486,6 @@ TEST(Tcgen05Table, EverySpellingIsLegalSomewhere) {
 
 // ---- against ptxas
 
-std::string ptxas_path() {
-  for (const char* path : {"/usr/local/cuda/bin/ptxas", "/usr/local/bin/ptxas", "/usr/bin/ptxas"}) {
-    if (std::filesystem::exists(path)) return path;
-  }
-  return {};
-}
-
 std::string run(const std::string& command) {
   std::string out;
   FILE* pipe = popen(command.c_str(), "r");
@@ -434,6 +494,29 @@ std::string run(const std::string& command) {
   for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
   pclose(pipe);
   return out;
+}
+
+// TMEMLINT_PTXAS, or the one that the shell or the toolkit's variable finds; empty when there is none.
+const std::string& ptxas_path() {
+  static const std::string path = [] {
+    if (const char* set = std::getenv("TMEMLINT_PTXAS")) return std::string(set);
+    std::string found = run("command -v ptxas || ls \"${CUDA_HOME:-/usr/local/cuda}/bin/ptxas\" 2>/dev/null");
+    found.resize(std::min(found.size(), found.find('\n')));
+    return found;
+  }();
+  return path;
+}
+
+// Why the comparison cannot be made; empty when it can. The list of differences is for the ptxas of CUDA 13.0; it is
+// the first that takes .version 9.0.
+std::string no_ptxas() {
+  if (ptxas_path().empty()) return "ptxas is not installed";
+  const std::string version = run("'" + ptxas_path() + "' --version");
+  const size_t at = version.find("release ");
+  if (at == std::string::npos) return ptxas_path() + " does not say its version";
+  const std::string release = version.substr(at + 8, version.find(',', at) - at - 8);
+  if (release == "13.0") return {};
+  return "the differences from ptxas are written down for release 13.0; this is " + release;
 }
 
 // Which of the lines ptxas rejects, each with what it says. All lines go into one kernel, behind a line that is wrong
@@ -446,7 +529,8 @@ std::map<size_t, std::string> ptxas_rejects(const std::vector<std::string>& line
     std::vector<std::string> rest(lines.begin() + static_cast<ptrdiff_t>(begin), lines.end());
     rest.insert(rest.begin(), "tcgen05.wait::ld.sync.aligned.x1;");
     std::ofstream(file) << kernel(rest, target, "9.0");
-    std::istringstream answer(run(ptxas_path() + " -arch=" + target + " " + file.string() + " -o /dev/null 2>&1"));
+    std::istringstream answer(
+        run("'" + ptxas_path() + "' -arch=" + target + " " + file.string() + " -o /dev/null 2>&1"));
     size_t next = lines.size();
     bool sentinel = false;
     for (std::string text; std::getline(answer, text);) {
@@ -536,20 +620,102 @@ bool in_ptx_90(const Spelling& spelling) {
 }
 
 TEST(Tcgen05Table, LegalSpellingsAgreeWithPtxas) {
-  if (ptxas_path().empty()) GTEST_SKIP() << "ptxas is not installed";
+  if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
   Differences differences;
-  std::vector<Change> lines;
+  std::vector<Change> all, pairs;
   for (const InstructionForm& form : instruction_forms()) {
     for (const Spelling& spelling : spellings(form)) {
-      lines.push_back({with_operands(spelling.opcode(), spelling), "as it is", std::string(form.name)});
+      all.push_back({with_operands(spelling.opcode(), spelling), "as it is", std::string(form.name)});
+    }
+    for (const Spelling& spelling : covering_pairs(form)) {
+      for (std::string& line : legal_lines(spelling)) {
+        pairs.push_back({std::move(line), "as it is", std::string(form.name)});
+      }
     }
   }
-  for (const char* target : {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_110f"})
-    compare(lines, target, differences);
+  compare(all, "sm_100a", differences);
+  // Which target has a feature depends on one word, or on two together.
+  for (const char* target : {"sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f"}) {
+    compare(pairs, target, differences);
+  }
+  RecordProperty("spellings", static_cast<int>(all.size()));
+  RecordProperty("lines", static_cast<int>(all.size() + 6 * pairs.size()));
+}
+
+// Each operand replaced by everything that some operand may be, left out, written twice.
+TEST(Tcgen05Table, ChangedOperandsAgreeWithPtxas) {
+  if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
+  Differences differences;
+  std::map<std::string, std::vector<Change>> by_target;
+  for (const InstructionForm& form : instruction_forms()) {
+    std::vector<Change>& changes = by_target[form.op == Tcgen05::kLdRed ? "sm_103a" : "sm_100a"];
+    const std::string name(form.name);
+    std::set<sv> words_seen;
+    for (const Spelling& spelling : covering_pairs(form)) {
+      if (!in_ptx_90(spelling)) continue;
+      // Once with each word is enough here.
+      bool is_new = form.uses.empty();
+      for (sv word : spelling.modifiers) is_new = words_seen.insert(word).second || is_new;
+      if (!is_new) continue;
+      const Operands legal = operands_of(spelling, true);
+      const auto add = [&](const Operands& operands, const std::string& what) {
+        changes.push_back({spelling.opcode() + operands.text(), what, name});
+      };
+      for (size_t i = 0; i < legal.slots.size(); ++i) {
+        const std::string slot(legal.slots[i]->name);
+        Operands changed = legal;
+        for (const char* other : {"%r1",
+                                  "%rd1",
+                                  "%f1",
+                                  "%h1",
+                                  "%p1",
+                                  "!%p1",
+                                  "[%r1]",
+                                  "[%rd1]",
+                                  "[%f1]",
+                                  "[%r1+4]",
+                                  "[mbar]",
+                                  "[mbar+4]",
+                                  "0",
+                                  "2",
+                                  "33",
+                                  "-1",
+                                  "0x123456789",
+                                  "0x7fffffff",
+                                  "1.5",
+                                  "{%r1}",
+                                  "{%r1,%r2,%r3}",
+                                  "{%r1,%r2,%r3,%r4}",
+                                  "{%h1,%h2,%h3,%h4}",
+                                  "{1,2,3,4}",
+                                  "mbar",
+                                  "WARP_SZ",
+                                  "%tid.x"}) {
+          changed.texts[i] = other;
+          add(changed, slot + " " + other);
+        }
+        changed.texts[i] = legal.texts[i] + ", " + legal.texts[i];
+        add(changed, slot + " twice");
+        changed = legal;
+        changed.texts.erase(changed.texts.begin() + static_cast<ptrdiff_t>(i));
+        changed.slots.erase(changed.slots.begin() + static_cast<ptrdiff_t>(i));
+        add(changed, slot + " missing");
+      }
+      Operands more = legal;
+      more.texts.push_back("%r1");
+      add(more, "one more");
+    }
+  }
+  size_t count = 0;
+  for (const auto& [target, changes] : by_target) {
+    count += changes.size();
+    compare(changes, target, differences);
+  }
+  RecordProperty("changes", static_cast<int>(count));
 }
 
 TEST(Tcgen05Table, ChangedSpellingsAgreeWithPtxas) {
-  if (ptxas_path().empty()) GTEST_SKIP() << "ptxas is not installed";
+  if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
   Differences differences;
   std::map<std::string, std::vector<Change>> by_target;
   for (const InstructionForm& form : instruction_forms()) {
