@@ -560,10 +560,10 @@ struct Change {
 
 class Differences {
 public:
-  Differences() {
+  explicit Differences(const std::string& about) {
     for (const auto& row :
          read_table(std::filesystem::path(TMEMLINT_SOURCE_DIR) / "fixtures" / "ptxas-probes" / "differences.tsv")) {
-      if (row.at(0) == "spelling") rows_.push_back({row.at(1), row.at(2), row.at(3)});
+      if (row.at(0) == about) rows_.push_back({row.at(1), row.at(2), row.at(3)});
     }
     used_.assign(rows_.size(), false);
   }
@@ -596,17 +596,19 @@ void compare(const std::vector<Change>& changes, const std::string& target, Diff
   const auto theirs = ptxas_rejects(lines, target);
   const Judged ours = judge(kernel(lines, target, "9.0"));
   const std::set<unsigned> rejected = ours.lines();
-  size_t failures = 0;
+  std::map<std::pair<std::string, std::string>, size_t> failures;  // by change and instruction
   for (size_t i = 0; i < changes.size(); ++i) {
     const bool here = rejected.contains(static_cast<unsigned>(kFirstLine + i));
     const bool there = theirs.contains(i);
     if (here == there || differences.covers(changes[i], here)) continue;
-    if (++failures > 40) continue;
+    if (++failures[{changes[i].what, changes[i].instruction}] > 1) continue;  // one example of each
     ADD_FAILURE() << target << ": " << changes[i].what << ": " << changes[i].line
                   << "\nptxas: " << (there ? theirs.at(i) : "accepts")
-                  << "\nhere: " << ours.about(static_cast<unsigned>(kFirstLine + i));
+                  << "\nhere: " << (here ? ours.about(static_cast<unsigned>(kFirstLine + i)) : "accepted");
   }
-  EXPECT_EQ(failures, 0u) << "of " << changes.size() << " on " << target;
+  for (const auto& [what, count] : failures) {
+    if (count > 1) ADD_FAILURE() << what.first << " of " << what.second << ": " << count << " lines differ";
+  }
 }
 
 bool in_ptx_90(const Spelling& spelling) {
@@ -621,31 +623,41 @@ bool in_ptx_90(const Spelling& spelling) {
 
 TEST(Tcgen05Table, LegalSpellingsAgreeWithPtxas) {
   if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
-  Differences differences;
-  std::vector<Change> all, pairs;
+  Differences differences("spelling");
+  std::vector<Change> all, operands, pairs;
   for (const InstructionForm& form : instruction_forms()) {
+    size_t ratios = 0;
     for (const Spelling& spelling : spellings(form)) {
+      // A syntax error for ptxas 13.0, after which it must be called again: once is enough.
+      const bool ratio = std::ranges::find(spelling.modifiers, "sp::2:4") != spelling.modifiers.end();
+      if (ratio && ++ratios > 1) continue;
       all.push_back({with_operands(spelling.opcode(), spelling), "as it is", std::string(form.name)});
     }
     for (const Spelling& spelling : covering_pairs(form)) {
+      if (!in_ptx_90(spelling)) continue;
       for (std::string& line : legal_lines(spelling)) {
-        pairs.push_back({std::move(line), "as it is", std::string(form.name)});
+        operands.push_back({std::move(line), "as it is", std::string(form.name)});
+      }
+      for (bool optional : {false, true}) {
+        pairs.push_back(
+            {spelling.opcode() + operands_of(spelling, optional).text(), "as it is", std::string(form.name)});
       }
     }
   }
   compare(all, "sm_100a", differences);
+  compare(operands, "sm_100a", differences);
   // Which target has a feature depends on one word, or on two together.
-  for (const char* target : {"sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f"}) {
+  for (const char* target : {"sm_100f", "sm_103a", "sm_103f", "sm_110a", "sm_110f"}) {
     compare(pairs, target, differences);
   }
   RecordProperty("spellings", static_cast<int>(all.size()));
-  RecordProperty("lines", static_cast<int>(all.size() + 6 * pairs.size()));
+  RecordProperty("lines", static_cast<int>(all.size() + operands.size() + 5 * pairs.size()));
 }
 
 // Each operand replaced by everything that some operand may be, left out, written twice.
 TEST(Tcgen05Table, ChangedOperandsAgreeWithPtxas) {
   if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
-  Differences differences;
+  Differences differences("operand");
   std::map<std::string, std::vector<Change>> by_target;
   for (const InstructionForm& form : instruction_forms()) {
     std::vector<Change>& changes = by_target[form.op == Tcgen05::kLdRed ? "sm_103a" : "sm_100a"];
@@ -711,12 +723,13 @@ TEST(Tcgen05Table, ChangedOperandsAgreeWithPtxas) {
     count += changes.size();
     compare(changes, target, differences);
   }
+  EXPECT_EQ(differences.unused(), "");
   RecordProperty("changes", static_cast<int>(count));
 }
 
 TEST(Tcgen05Table, ChangedSpellingsAgreeWithPtxas) {
   if (const std::string why = no_ptxas(); !why.empty()) GTEST_SKIP() << why;
-  Differences differences;
+  Differences differences("spelling");
   std::map<std::string, std::vector<Change>> by_target;
   for (const InstructionForm& form : instruction_forms()) {
     std::set<std::string> misspelt;

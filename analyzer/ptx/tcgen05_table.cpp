@@ -1,7 +1,7 @@
 #include "analyzer/ptx/tcgen05_table.h"
 
 #include <algorithm>
-#include <array>
+#include <unordered_map>
 
 namespace tmemlint::ptx {
 namespace {
@@ -174,7 +174,7 @@ constexpr sv kDown[] = {"down"};
 constexpr sv kKinds[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
                          "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", "kind::ti16"};
 constexpr sv kWsKinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8"};
-constexpr sv kKindsBesidesI8[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::ti16",
+constexpr sv kKindsBesidesI8[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",  "kind::ti16",
                                   "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"};
 constexpr sv kPlainKinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8", "kind::ti16"};
 constexpr sv kMxKinds[] = {"kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"};
@@ -544,8 +544,14 @@ std::span<const Word> words() {
 }
 
 const Word* find_word(std::string_view text) {
-  const auto* found = std::ranges::find(kWords, text, &Word::text);
-  return found == std::end(kWords) ? nullptr : found;
+  // Asked for each modifier by each condition of an instruction.
+  static const std::unordered_map<sv, const Word*> by_text = [] {
+    std::unordered_map<sv, const Word*> map;
+    for (const Word& word : kWords) map.emplace(word.text, &word);
+    return map;
+  }();
+  const auto found = by_text.find(text);
+  return found == by_text.end() ? nullptr : found->second;
 }
 
 std::string_view class_name(Class cls) {
