@@ -6,6 +6,7 @@ extern const Rule kAllocAfterRelinquish;
 extern const Rule kAllocGrowing;
 extern const Rule kAllocSize;
 extern const Rule kCtaGroup;
+extern const Rule kDescriptor;
 extern const Rule kInstructionForm;
 extern const Rule kLaneWindow;
 extern const Rule kMissingDealloc;
@@ -16,8 +17,8 @@ extern const Rule kWarpCollective;
 
 const std::vector<const Rule*>& registry() {
   static const std::vector<const Rule*> rules = {
-      &kAllocAfterRelinquish, &kAllocGrowing,  &kAllocSize,     &kCtaGroup, &kInstructionForm, &kLaneWindow,
-      &kMissingDealloc,       &kMissingWaitLd, &kMissingWaitSt, &kTarget,   &kWarpCollective,
+      &kAllocAfterRelinquish, &kAllocGrowing,   &kAllocSize,     &kCtaGroup,      &kDescriptor, &kInstructionForm,
+      &kLaneWindow,           &kMissingDealloc, &kMissingWaitLd, &kMissingWaitSt, &kTarget,     &kWarpCollective,
   };
   return rules;
 }
