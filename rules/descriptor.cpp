@@ -252,14 +252,17 @@ private:
       said.push_back(ptx::judge_idesc(static_cast<uint32_t>(value), form_, target()));
       if (said.back().empty()) return;  // it may be this one
     }
-    const std::string subject = "the instruction descriptor" + of_instruction();
-    if (idesc_.values.size() == 1)
-      return report(roles_.idesc, subject + ", " + hex(idesc_.values[0]) + ": " + listed(said[0]));
+    report_each(roles_.idesc, "the instruction descriptor" + of_instruction(), idesc_.values, said);
+  }
+
+  // Each of the values is illegal; what is said of each.
+  void report_each(uint32_t index, const std::string& subject, const std::vector<uint64_t>& values,
+                   const std::vector<std::vector<std::string>>& said) {
+    if (values.size() == 1) return report(index, subject + ", " + hex(values[0]) + ": " + listed(said[0]));
     const std::vector<std::string> same = common(said);
-    if (!same.empty()) return report(roles_.idesc, subject + ": " + listed(same));
-    report(roles_.idesc, subject + " is none of the legal ones, whichever of its " +
-                             std::to_string(idesc_.values.size()) + " values it has; for " + hex(idesc_.values[0]) +
-                             ": " + listed(said[0]));
+    if (!same.empty()) return report(index, subject + ": " + listed(same));
+    report(index, subject + " is illegal whichever of its " + std::to_string(values.size()) + " values it has; " +
+                      hex(values[0]) + ": " + listed(said[0]));
   }
 
   void smem(const char* subject, uint32_t index, bool is_b) {
@@ -276,14 +279,16 @@ private:
       for (std::string& sentence : common(layout)) out.push_back(std::move(sentence));
       return out;
     };
-    std::vector<std::string> said = judge(found.bits.value, found.bits.known);
-    if (said.empty() && !found.values.empty()) {
-      std::vector<std::vector<std::string>> each;
-      for (uint64_t value : found.values) each.push_back(judge(value, ~uint64_t{0}));
-      if (std::none_of(each.begin(), each.end(), [](const auto& s) { return s.empty(); })) said = each.front();
+    const std::string whose = subject + of_instruction();
+    const std::vector<std::string> said = judge(found.bits.value, found.bits.known);
+    // The whole value is not shown: the start address in it is where this tool puts the variable.
+    if (!said.empty()) return report(index, whose + ": " + listed(said));
+    std::vector<std::vector<std::string>> each;
+    for (uint64_t value : found.values) {
+      each.push_back(judge(value, ~uint64_t{0}));
+      if (each.back().empty()) return;  // it may be this one
     }
-    if (said.empty()) return;
-    report(index, subject + of_instruction() + ": " + listed(said));
+    if (!each.empty()) report_each(index, whose, found.values, each);
   }
 
   // The lanes that an operand in Tensor Memory may begin at, when all of them are known. The lane field has more bits

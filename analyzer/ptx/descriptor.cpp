@@ -183,6 +183,7 @@ sv d_type(uint64_t value) {
 }
 
 std::string meaning_of(const FieldRow& row, uint64_t value, MmaKind kind) {
+  if (row.reserved_before_sm107) return std::to_string(value) + " (reserved before sm_107)";
   switch (row.kind) {
     case FieldKind::kReserved:
     case FieldKind::kFixed:
@@ -406,9 +407,8 @@ std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t kno
     for (unsigned bit = 48; bit >= 46 && known(46, 48); --bit) is += extract(descriptor, bit, bit) ? '1' : '0';
     out.push_back("bits 46 to 48 must be 0b001" + (is.empty() ? is : "; they are 0b" + is));
   }
-  if (contradicts(is_107(target) ? 54 : 53, 60, 0)) {
-    out.push_back(is_107(target) ? "bits 54 to 60 must be 0" : "bits 53 to 60 must be 0");
-  }
+  if (contradicts(54, 60, 0)) out.push_back("bits 54 to 60 must be 0");
+  if (!is_107(target) && contradicts(53, 53, 0)) out.push_back("bit 53 must be 0");
   const uint64_t swizzle = extract(descriptor, 61, 63);
   const bool swizzle_known = known(61, 63);
   if (swizzle_known && (swizzle == 3 || swizzle == 5 || swizzle == 7)) {
