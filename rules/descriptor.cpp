@@ -53,11 +53,11 @@ Bits either(Bits a, Bits b) {
   const uint64_t known = a.known & b.known & ~(a.value ^ b.value);
   return {known, a.value & known};
 }
-Bits shifted(Bits a, unsigned left) {
+Bits shifted_left(Bits a, unsigned left) {
   if (left >= 64) return Bits::of(0);
   return {(a.known << left) | warp::truncate(~uint64_t{0}, left), a.value << left};
 }
-Bits cut(Bits a, unsigned width) {
+Bits low_bits(Bits a, unsigned width) {
   return a & Bits::of(warp::truncate(~uint64_t{0}, width));
 }
 
@@ -87,19 +87,19 @@ private:
     const Bits zeros = {term.zero_bits, 0};
     seen_[index] = zeros;
     if (depth == 0) return zeros;
-    const Bits computed = cut(compute(term, depth - 1), term.width);
+    const Bits computed = low_bits(compute(term, depth - 1), term.width);
     return seen_[index] = {computed.known | zeros.known, computed.value & ~zeros.known};
   }
 
   Bits compute(const Term& term, unsigned depth) {
-    const auto arg = [&](size_t n) { return cut(of_value(term.args[n], depth), term.operation.width); };
+    const auto arg = [&](size_t n) { return low_bits(of_value(term.args[n], depth), term.operation.width); };
     switch (term.kind) {
       case TermKind::kSum: {
         Bits sum = Bits::of(0);
         for (size_t n = 0; n < term.args.size(); ++n) {
           const uint64_t factor = term.coefficients[n];
           if (!std::has_single_bit(factor)) return {};
-          sum = sum + shifted(of_value(term.args[n], depth), static_cast<unsigned>(std::countr_zero(factor)));
+          sum = sum + shifted_left(of_value(term.args[n], depth), static_cast<unsigned>(std::countr_zero(factor)));
         }
         return sum;
       }
@@ -125,7 +125,7 @@ private:
         return arg(0) ^ Bits::of(~uint64_t{0});
       case Op::kShl:
         if (!term.args[1].constant()) return {};
-        return shifted(arg(0), static_cast<unsigned>(std::min<uint64_t>(term.args[1].number, 64)));
+        return shifted_left(arg(0), static_cast<unsigned>(std::min<uint64_t>(term.args[1].number, 64)));
       case Op::kShr: {
         if (!term.args[1].constant() || term.operation.is_signed || term.args[1].number >= 64) return {};
         const auto by = static_cast<unsigned>(term.args[1].number);
@@ -133,7 +133,7 @@ private:
         return {(from.known >> by) | ~(~uint64_t{0} >> by), from.value >> by};
       }
       case Op::kZext:
-        return cut(of_value(term.args[0], depth), term.operation.aux);
+        return low_bits(of_value(term.args[0], depth), term.operation.aux);
       case Op::kSelect:
         return either(arg(1), arg(2));
       default:
@@ -151,7 +151,7 @@ struct Candidates {
   Bits bits;                     // known of all of them
 };
 
-std::string hex(uint64_t value) {
+std::string hexadecimal(uint64_t value) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
   do {
@@ -161,14 +161,14 @@ std::string hex(uint64_t value) {
   return "0x" + out;
 }
 
-std::string listed(const std::vector<std::string>& sentences) {
+std::string sentences(const std::vector<std::string>& all) {
   std::string out;
-  for (const std::string& sentence : sentences) (out += out.empty() ? "" : "; ") += sentence;
+  for (const std::string& sentence : all) (out += out.empty() ? "" : "; ") += sentence;
   return out;
 }
 
 // What is said of each of them.
-std::vector<std::string> common(const std::vector<std::vector<std::string>>& said) {
+std::vector<std::string> said_of_each(const std::vector<std::vector<std::string>>& said) {
   if (said.empty()) return {};
   std::vector<std::string> out = said.front();
   for (const std::vector<std::string>& other : said) {
@@ -177,9 +177,9 @@ std::vector<std::string> common(const std::vector<std::vector<std::string>>& sai
   return out;
 }
 
-class Checker {
+class DescriptorCheck {
 public:
-  Checker(Context& context, const warp::WarpGraph& w, const warp::Event& e, KnownBits& known)
+  DescriptorCheck(Context& context, const warp::WarpGraph& w, const warp::Event& e, KnownBits& known)
       : context_(context),
         warp_(w),
         event_(e),
@@ -214,7 +214,7 @@ private:
     if (index >= event_.operands.size() || !context_.terms().uniform(event_.operands[index], event_.lanes)) return out;
     const auto lane = static_cast<unsigned>(std::countr_zero(event_.lanes));
     if (auto values = context_.terms().enumerate(event_.operands[index], lane, width)) out.values = std::move(*values);
-    out.bits = cut(known_.of(event_.operands[index], lane), width);
+    out.bits = low_bits(known_.of(event_.operands[index], lane), width);
     for (size_t n = 0; n < out.values.size(); ++n) {
       out.bits = n == 0 ? Bits::of(out.values[n]) : either(out.bits, Bits::of(out.values[n]));
     }
@@ -258,11 +258,11 @@ private:
   // Each of the values is illegal; what is said of each.
   void report_each(uint32_t index, const std::string& subject, const std::vector<uint64_t>& values,
                    const std::vector<std::vector<std::string>>& said) {
-    if (values.size() == 1) return report(index, subject + ", " + hex(values[0]) + ": " + listed(said[0]));
-    const std::vector<std::string> same = common(said);
-    if (!same.empty()) return report(index, subject + ": " + listed(same));
+    if (values.size() == 1) return report(index, subject + ", " + hexadecimal(values[0]) + ": " + sentences(said[0]));
+    const std::vector<std::string> same = said_of_each(said);
+    if (!same.empty()) return report(index, subject + ": " + sentences(same));
     report(index, subject + " is illegal whichever of its " + std::to_string(values.size()) + " values it has; " +
-                      hex(values[0]) + ": " + listed(said[0]));
+                      hexadecimal(values[0]) + ": " + sentences(said[0]));
   }
 
   void smem(const char* subject, uint32_t index, bool is_b) {
@@ -276,13 +276,13 @@ private:
       for (uint64_t idesc : idesc_.values) {
         layout.push_back(ptx::judge_operand_layout(static_cast<uint32_t>(idesc), form_, is_b, value, known));
       }
-      for (std::string& sentence : common(layout)) out.push_back(std::move(sentence));
+      for (std::string& sentence : said_of_each(layout)) out.push_back(std::move(sentence));
       return out;
     };
     const std::string whose = subject + of_instruction();
     const std::vector<std::string> said = judge(found.bits.value, found.bits.known);
     // The whole value is not shown: the start address in it is where this tool puts the variable.
-    if (!said.empty()) return report(index, whose + ": " + listed(said));
+    if (!said.empty()) return report(index, whose + ": " + sentences(said));
     std::vector<std::vector<std::string>> each;
     for (uint64_t value : found.values) {
       each.push_back(judge(value, ~uint64_t{0}));
@@ -363,7 +363,7 @@ void check_descriptor(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || e.lanes == 0) continue;
-      Checker(context, w, e, known).run();
+      DescriptorCheck(context, w, e, known).run();
     }
   }
 }

@@ -130,6 +130,15 @@ constexpr ImmediateRule kImmediateRules[] = {
     {"cp.async.bulk", "bulk_group", "tensor", 2, 0, kLargest, 16, "the size"},
 };
 
+// Not by push_back of a braced problem: g++ 12 takes the literal in it for an overrun.
+void say(std::vector<FormProblem>& out, Span span, std::string message, std::string fix = {}) {
+  FormProblem problem;
+  problem.span = span;
+  problem.message = std::move(message);
+  problem.fix = std::move(fix);
+  out.push_back(std::move(problem));
+}
+
 bool is_named(const Opcode& opcode, sv name) {
   size_t dot = name.find('.');
   if (opcode.root != name.substr(0, dot)) return false;
@@ -162,14 +171,13 @@ void judge_words(const Module& module, const Instruction& instruction, std::vect
       if (std::ranges::any_of(rule.words, there)) continue;
       std::string words;
       for (sv word : rule.words) words += (words.empty() ? "`." : " or `.") + std::string(word) + "`";
-      out.push_back({instruction.opcode_span, name_in_message(opcode) + " needs " + words + reason, {}});
+      say(out, instruction.opcode_span, name_in_message(opcode) + " needs " + words + reason);
       continue;
     }
     for (size_t i = 0; i < opcode.modifiers.size(); ++i) {
       if (std::ranges::find(rule.words, opcode.modifiers[i]) == rule.words.end()) continue;
-      out.push_back({modifier_span(module, instruction, i),
-                     name_in_message(opcode) + " takes no `." + std::string(opcode.modifiers[i]) + "`" + reason,
-                     {}});
+      say(out, modifier_span(module, instruction, i),
+          name_in_message(opcode) + " takes no `." + std::string(opcode.modifiers[i]) + "`" + reason);
     }
   }
 }
@@ -195,7 +203,7 @@ void judge_immediates(const Module& module, const Instruction& instruction, std:
             (rule.multiple != 1 ? " from " : "from ") + std::to_string(rule.least) + " to " + std::to_string(rule.most);
       }
     }
-    out.push_back({operand.span, std::move(message), {}});
+    say(out, operand.span, std::move(message));
   }
 }
 
@@ -210,34 +218,31 @@ void judge_operands(const Module& module, const Function& function, const Instru
   };
   if (opcode.root == "elect") {
     if (count >= 2 && operands[0].joined_with_next && is_predicate(operands[1])) return;
-    out.push_back(
-        {count > 0 ? operands[0].span : instruction.span,
-         "`elect.sync` names its leader in a predicate: `elect.sync d|p, membermask`, with `_` for a `d` that "
-         "is not needed",
-         {}});
+    say(out, count > 0 ? operands[0].span : instruction.span,
+        "`elect.sync` names its leader in a predicate: `elect.sync d|p, membermask`, with `_` for a `d` that "
+        "is not needed");
     return;
   }
   if (opcode.root == "setmaxnreg" && count > 0 && operands[0].kind == Operand::Kind::kRegister) {
-    out.push_back({operands[0].span, "the register count of `setmaxnreg` is an immediate", {}});
+    say(out, operands[0].span, "the register count of `setmaxnreg` is an immediate");
     return;
   }
   if ((is_named(opcode, "bar.arrive") || is_named(opcode, "barrier.arrive")) && count < 2) {
-    out.push_back(
-        {instruction.span, name_in_message(opcode) + " needs the number of threads that the barrier waits for", {}});
+    say(out, instruction.span, name_in_message(opcode) + " needs the number of threads that the barrier waits for");
     return;
   }
   if (opcode.root != "mbarrier") return;
   const bool arrives = is_named(opcode, "mbarrier.arrive") || is_named(opcode, "mbarrier.arrive_drop");
   if (arrives && has(opcode, "shared::cluster") && count > 0 && operands[0].kind == Operand::Kind::kRegister) {
-    out.push_back(
-        {operands[0].span, "an arrive on a `.shared::cluster` mbarrier returns no state: its destination is `_`", "_"});
+    say(out, operands[0].span, "an arrive on a `.shared::cluster` mbarrier returns no state: its destination is `_`",
+        "_");
   }
   for (uint32_t i = 0; i < count; ++i) {
     const Operand& operand = operands[i];
     if (operand.kind != Operand::Kind::kAddress || operand.base != Operand::Kind::kVariable) continue;
     if (operand.ref >= module.variables.size()) continue;
     if (module.variables[operand.ref].alignment % 8 == 0 && operand.value % 8 != 0) {
-      out.push_back({operand.span, "an mbarrier is 8 bytes at a multiple of 8; this address is not one", {}});
+      say(out, operand.span, "an mbarrier is 8 bytes at a multiple of 8; this address is not one");
     }
   }
 }
