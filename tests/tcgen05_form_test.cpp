@@ -734,12 +734,27 @@ TEST(Tcgen05Table, ChangedSpellingsAgreeWithPtxas) {
   for (const InstructionForm& form : instruction_forms()) {
     std::set<std::string> misspelt;
     std::vector<Change>& changes = by_target[form.op == Tcgen05::kLdRed ? "sm_103a" : "sm_100a"];
+    std::set<sv> words_seen;
     for (const Spelling& spelling : spellings(form)) {
       if (!in_ptx_90(spelling)) continue;
       const auto add = [&](const std::vector<sv>& modifiers, const std::string& what) {
         const Spelling changed{&form, modifiers};
         changes.push_back({with_operands(changed.opcode(), spelling), what, std::string(form.name)});
       };
+      // What no spelling has: each word of the table added, neighbours the other way round. Once with each word.
+      bool is_new = form.uses.empty();
+      for (sv word : spelling.modifiers) is_new = words_seen.insert(word).second || is_new;
+      for (const Word& word : words()) {
+        if (!is_new || word.text.find("2:4") != sv::npos) continue;  // a syntax error
+        std::vector<sv> modifiers = spelling.modifiers;
+        modifiers.push_back(word.text);
+        add(modifiers, "add ." + std::string(word.text));
+      }
+      for (size_t i = 1; is_new && i < spelling.modifiers.size(); ++i) {
+        std::vector<sv> modifiers = spelling.modifiers;
+        std::swap(modifiers[i - 1], modifiers[i]);
+        add(modifiers, "swap ." + std::string(modifiers[i]) + " with ." + std::string(modifiers[i - 1]));
+      }
       for (size_t i = 0; i < spelling.modifiers.size(); ++i) {
         const sv word = spelling.modifiers[i];
         const std::string name = " ." + std::string(word);
