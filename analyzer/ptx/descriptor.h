@@ -24,8 +24,8 @@ struct DescriptorField {
 std::vector<DescriptorField> decode_idesc(uint32_t idesc, MmaKind kind);
 std::vector<DescriptorField> decode_smem_descriptor(uint64_t descriptor);
 
-// What is wrong with it for an instruction of this form, a sentence each; with .cta_group unknown (0), what is wrong for
-// both. `target` is the module's, "sm_100a".
+// What is wrong with it for an instruction of this form, a sentence each; with .cta_group unknown (0), what is wrong
+// for both. `target` is the module's, "sm_100a".
 std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::string_view target);
 
 // With only some of the bits known: those in `known_mask`. Speaks only of what they decide.
