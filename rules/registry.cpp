@@ -13,6 +13,7 @@ extern const Rule kCommitUnwaited;
 extern const Rule kCtaGroup;
 extern const Rule kDeallocMismatch;
 extern const Rule kDeallocRace;
+extern const Rule kDescriptor;
 extern const Rule kDoubleDealloc;
 extern const Rule kExitInFlight;
 extern const Rule kForeignDealloc;
@@ -55,6 +56,7 @@ const std::vector<const Rule*>& registry() {
       &kCtaGroup,
       &kDeallocMismatch,
       &kDeallocRace,
+      &kDescriptor,
       &kDoubleDealloc,
       &kExitInFlight,
       &kForeignDealloc,

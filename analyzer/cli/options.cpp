@@ -19,6 +19,7 @@ constexpr const char* kFooter = R"(Examples:
   tmemlint --format sarif --output out.sarif kernel.ptx
   tmemlint --no-rule 'tmem-pair-*' kernel.ptx
   tmemlint --explain tmem-alloc-size
+  tmemlint --decode-descriptor idesc 0x8200490 --kind f16
 
 Exit codes:
   0  no error and no warning        1  an error or a warning was found
@@ -92,6 +93,11 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
       ->allow_extra_args(false);
   app.add_flag("--list-rules", command.list_rules, "List all rules (text, or --format json)");
   app.add_option("--explain", command.explain, "Print the page of a rule")->option_text("RULE");
+  app.add_option("--decode-descriptor", command.decode, "Print the fields of a descriptor, decimal or 0x...")
+      ->option_text("idesc|smem VALUE")
+      ->expected(2);
+  app.add_option("--kind", command.kind, "The kind of the mma that an idesc is for: f16 (default), tf32, mxf4, ...")
+      ->option_text("KIND");
   app.add_option_function<std::string>(
          "--block",
          [&command](const std::string& text) {
@@ -121,6 +127,12 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
+  }
+  if (!command.kind.empty() && command.decode.empty()) return usage_error("--kind belongs to --decode-descriptor");
+  if (!command.decode.empty()) {
+    if (command.format != Format::kText) return usage_error("--decode-descriptor prints text only");
+    if (!command.files.empty()) return usage_error("--decode-descriptor takes one value and no file");
+    return command;
   }
   if (command.list_rules || !command.explain.empty()) {
     if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
