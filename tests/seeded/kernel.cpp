@@ -53,15 +53,15 @@ bool has_effect_on_low_half(int64_t factor) { return (factor & 0xffff) != 0; }
 
 }  // namespace
 
-bool may_be_same(const Place& a, const Place& b) {
-  if (a.variable != b.variable) return false;
-  if (a.offset == b.offset) return true;
+bool same_place(const Place& a, const Place& b) { return a.variable == b.variable && a.offset == b.offset; }
+
+bool may_be_in_ring(const Place& a, const Place& b) {
   // A stage index moves on from the base in steps of one barrier; rings are short.
   const auto within = [](const Place& ring, const Place& one) {
     const int64_t distance = one.offset - ring.offset;
     return ring.indexed && distance > 0 && distance <= 24 && distance % 8 == 0;
   };
-  return (a.indexed != b.indexed) && (within(a, b) || within(b, a));
+  return a.variable == b.variable && a.indexed != b.indexed && (within(a, b) || within(b, a));
 }
 
 Kernel::Kernel(const ptx::Module& module, uint32_t function) : module_(module), function_(function) {
@@ -139,6 +139,7 @@ void Kernel::link() {
   };
   for (uint32_t i = first(); i < last(); ++i) {
     const Opcode& o = opcode(i);
+    has_roles_ = has_roles_ || o.root == "brx";
     bool falls_through = true;
     if (is_branch(o)) {
       falls_through = at(i).guard != kNone;
@@ -195,9 +196,17 @@ std::vector<uint32_t> Kernel::backward(uint32_t from, const std::function<bool(u
   return walk(from, stop, predecessors_);
 }
 
+uint32_t Kernel::outside_spin(uint32_t wait) const {
+  for (const uint32_t i : predecessors(wait)) {
+    if (i < wait && i + 3 >= wait) return i;
+  }
+  return wait;
+}
+
 bool Kernel::in_loop(uint32_t i) const {
-  const std::vector<uint32_t> after = forward(i, nullptr);
-  return std::find(after.begin(), after.end(), i) != after.end();
+  const uint32_t marker = op(i) == Op::kWait ? outside_spin(i) : i;
+  const std::vector<uint32_t> after = forward(i, [&](uint32_t k) { return leaves_role(k); });
+  return std::find(after.begin(), after.end(), marker) != after.end();
 }
 
 bool Kernel::always_before(uint32_t i, uint32_t then) const {
@@ -262,8 +271,15 @@ std::optional<int64_t> Kernel::constant_register(uint32_t reg, uint32_t i, int d
     // The last definition before `i` on the only way to it.
     uint32_t k = i;
     for (int steps = 0; steps < 4000; ++steps) {
-      if (predecessors(k).size() != 1) return std::nullopt;
-      k = predecessors(k)[0];
+      // The way back of a spin loop, which defines nothing but its own predicate, is no other way in.
+      uint32_t above = kNone, ways = 0;
+      for (const uint32_t p : predecessors(k)) {
+        if (p > k && p <= k + 3) continue;
+        above = p;
+        ++ways;
+      }
+      if (ways != 1) return std::nullopt;
+      k = above;
       const std::vector<uint32_t> regs = written(k);
       if (std::find(regs.begin(), regs.end(), reg) != regs.end()) {
         definition = k;
@@ -445,13 +461,34 @@ std::vector<Place> Kernel::barrier(uint32_t i) const {
   return {};
 }
 
-bool Kernel::same_barrier(uint32_t a, uint32_t b) const {
+bool Kernel::meet(uint32_t a, uint32_t b, bool (*test)(const Place&, const Place&)) const {
   for (const Place& x : barrier(a)) {
     for (const Place& y : barrier(b)) {
-      if (may_be_same(x, y)) return true;
+      if (test(x, y)) return true;
     }
   }
   return false;
+}
+
+std::vector<uint32_t> Kernel::on_barrier(uint32_t i, Op op) const {
+  bool paired = false;
+  for (uint32_t k = first(); k < last() && !paired && this->op(i) != Op::kInit; ++k) {
+    const Op other = this->op(k);
+    const bool arrival = other == Op::kCommit || other == Op::kArrive || other == Op::kArriveExpect;
+    const bool counterpart = this->op(i) == Op::kWait ? arrival : other == Op::kWait;
+    paired = counterpart && meet(i, k, same_place);
+  }
+  std::vector<uint32_t> out;
+  for (uint32_t k = first(); k < last(); ++k) {
+    if (this->op(k) == op && (meet(i, k, same_place) || (!paired && meet(i, k, may_be_in_ring)))) out.push_back(k);
+  }
+  return out;
+}
+
+size_t Kernel::waits_around(uint32_t wait) const {
+  size_t count = 0;
+  for (const uint32_t i : all(Op::kWait)) count += meet(i, wait, same_place) || meet(i, wait, may_be_in_ring) ? 1 : 0;
+  return count;
 }
 
 std::optional<uint32_t> Kernel::idesc(uint32_t mma) const {

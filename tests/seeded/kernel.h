@@ -62,7 +62,9 @@ struct Place {
   int64_t offset = 0;
   bool indexed = false;
 };
-bool may_be_same(const Place& a, const Place& b);
+bool same_place(const Place& a, const Place& b);
+// One is a ring of barriers, the other may be a later element of it.
+bool may_be_in_ring(const Place& a, const Place& b);
 
 struct Columns {
   Sum base;        // without lane terms
@@ -95,7 +97,14 @@ class Kernel {
   // are part of the answer.
   std::vector<uint32_t> forward(uint32_t from, const std::function<bool(uint32_t)>& stop) const;
   std::vector<uint32_t> backward(uint32_t from, const std::function<bool(uint32_t)>& stop) const;
+  // Warp roles that are dispatched by a table (Triton) end at a `barrier.sync`; the loop that dispatches them runs each
+  // once.
+  bool has_roles() const { return has_roles_; }
+  bool leaves_role(uint32_t i) const { return has_roles_ && op(i) == Op::kBar && opcode(i).root == "barrier"; }
+  // In a loop of its role; for an mbarrier wait, another loop than the one in which it spins.
   bool in_loop(uint32_t i) const;
+  // The instruction above a wait and its spin loop.
+  uint32_t outside_spin(uint32_t wait) const;
   // Whether every path from the entry to `then` passes `i`.
   bool always_before(uint32_t i, uint32_t then) const;
   // Between the two, in the text: no label and no branch.
@@ -112,7 +121,11 @@ class Kernel {
   Sum sum(const ptx::Operand& operand) const;
   std::vector<Place> places(const ptx::Operand& operand) const;
   std::vector<Place> barrier(uint32_t i) const;  // of an mbarrier instruction or a commit
-  bool same_barrier(uint32_t a, uint32_t b) const;
+  // Instructions of kind `op` that work on the barrier of `i`. Those at the same place; where no counterpart of `i` (a
+  // wait for an arrival, an arrival for a wait) is at the same place, those that may be in one ring with it. (For an init: both, a ring is initialised one by one.)
+  std::vector<uint32_t> on_barrier(uint32_t i, Op op) const;
+  // How many waits there are on the barrier of a wait, or on one that may be in a ring with it.
+  size_t waits_around(uint32_t wait) const;
   // The columns of an ld, st, cp, dealloc; of an mma: its accumulator, and its A operand where that is in Tensor Memory.
   std::vector<Columns> columns(uint32_t i) const;
   std::optional<uint32_t> idesc(uint32_t mma) const;
@@ -127,6 +140,7 @@ class Kernel {
   Guard guard(uint32_t i) const;
 
  private:
+  bool meet(uint32_t a, uint32_t b, bool (*test)(const Place&, const Place&)) const;
   void link();
   Op classify(uint32_t i) const;
   void trace(uint32_t reg, int64_t factor, int depth, Sum& out) const;
@@ -142,6 +156,7 @@ class Kernel {
   std::vector<std::vector<uint32_t>> successors_, predecessors_;
   std::vector<std::vector<uint32_t>> definitions_;  // by register
   std::vector<bool> targets_;
+  bool has_roles_ = false;
 };
 
 }  // namespace tmemlint::seeded

@@ -115,6 +115,9 @@ void print(const char* title, const std::map<std::string, Score>& scores) {
     std::printf("%-26s %7zu %7zu %5.1f%%   %zu + %zu; %zu\n", name.c_str(), s.found(), s.seeded,
                 s.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(s.found()) / static_cast<double>(s.seeded), s.at_place, s.at_end, s.elsewhere);
   }
+  double mean = 0;
+  for (const auto& [name, s] : scores) mean += static_cast<double>(s.found()) / static_cast<double>(s.seeded);
+  std::printf("%-26s %7s %7s %5.1f%%\n", "mean of these", "", "", scores.empty() ? 0.0 : 100.0 * mean / static_cast<double>(scores.size()));
   std::printf("%-26s %7zu %7zu %5.1f%%   %zu + %zu; %zu\n", "all", all.found(), all.seeded,
               all.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(all.found()) / static_cast<double>(all.seeded), all.at_place, all.at_end, all.elsewhere);
 }

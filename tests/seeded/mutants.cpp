@@ -270,7 +270,7 @@ class Seeder {
           break;
         case Op::kBar:
           // Roles that start behind this barrier work with addresses that cannot be compared from here.
-          here = has_roles() && k_.opcode(i).root == "barrier";
+          here = k_.has_roles() && k_.opcode(i).root == "barrier";
           break;
         default:
           break;
@@ -299,14 +299,6 @@ class Seeder {
     return k_.at(i).operand_count == 1 && text(k_.operand(i, 0).span) == "0" && k_.at(barrier).operand_count == 1 &&
            text(k_.operand(barrier, 0).span) == "0";
   }
-  // A kernel whose warps take different branches by a table (Triton's warp specialisation).
-  bool has_roles() const {
-    for (uint32_t i = k_.first(); i < k_.last(); ++i) {
-      if (k_.opcode(i).root == "brx") return true;
-    }
-    return false;
-  }
-
   // An arrive that lets other warps use columns: an ld or st of this warp comes before it with no other hand-off between.
   bool releases(uint32_t arrive) const { return !released_by(arrive).empty(); }
   std::vector<uint32_t> released_by(uint32_t arrive) const {
@@ -352,7 +344,7 @@ class Seeder {
   void drop_barrier(uint32_t barrier) {
     Mutant& m = start(Kind::kDropBarrier, barrier, text(whole(barrier)) + " dropped");
     drop(m, barrier);
-    if (k_.opcode(barrier).root == "barrier" && has_roles()) {
+    if (k_.opcode(barrier).root == "barrier" && k_.has_roles()) {
       return leave_out(m, Verdict::kOutside,
                        "the barrier's other side stands in other roles: without one side the kernel hangs or the rounds shift, "
                        "which no rule speaks of");
@@ -379,7 +371,7 @@ class Seeder {
           if ((y == Op::kMma || y == Op::kCp) && k_.overlap(a, b) != Overlap::kNo) {
             conflict(a, b, {"tmem-handoff-race", "tmem-async-overlap"});
           }
-          if (y == Op::kArrive && k_.guard(b).reg != kNone && contains(released_by(b), a)) {
+          if (y == Op::kArrive && k_.guard(b).reg != kNone && !is_last_release(b) && contains(released_by(b), a)) {
             conflict(a, b, {"tmem-handoff-race", "tmem-async-overlap"});
           }
         }
@@ -418,56 +410,25 @@ class Seeder {
     }
   }
 
-  // Between two roles of a kernel that dispatches them by a table there is a barrier of the kind `barrier.sync`.
-  bool leaves_role(uint32_t i) const { return k_.op(i) == Op::kBar && k_.opcode(i).root == "barrier"; }
-
   std::vector<uint32_t> arrivals(uint32_t wait, Op op) const {
-    std::vector<uint32_t> out;
-    for (const uint32_t i : k_.all(op)) {
-      if (k_.same_barrier(i, wait)) out.push_back(i);
-    }
-    return out;
+    return k_.on_barrier(wait, op);
   }
 
   // Executed once, and with parity 1 on a barrier that is in its first phase: it returns at once.
   bool passes_at_once(uint32_t wait) const {
-    if (k_.in_loop(wait) && !spins_only(wait)) return false;
+    if (k_.in_loop(wait)) return false;
     for (uint32_t n = 0; n < k_.at(wait).operand_count; ++n) {
       if (k_.operand(wait, n).kind != OperandKind::kAddress || n + 1 >= k_.at(wait).operand_count) continue;
-      const auto parity = k_.constant(k_.operand(wait, n + 1), outside_spin(wait));
+      const auto parity = k_.constant(k_.operand(wait, n + 1), k_.outside_spin(wait));
       return parity && *parity == 1;
     }
     return false;
   }
-  // The try_wait's own loop back to itself is no loop of the kernel.
-  bool spins_only(uint32_t wait) const {
-    const std::vector<uint32_t> after = k_.forward(wait, [&](uint32_t i) { return i == wait; });
-    if (!contains(after, wait)) return true;
-    // Ways back that leave the few instructions around it.
-    for (const uint32_t i : after) {
-      if (i != wait && contains(k_.successors(i), wait) && (i > wait + 3 || i + 3 < wait)) {
-        const std::vector<uint32_t> reach = k_.forward(wait, nullptr);
-        if (contains(reach, i)) return false;
-      }
-    }
-    // The way in from above is a loop of the kernel if the wait's successors come back to it.
-    const uint32_t above = outside_spin(wait);
-    const std::vector<uint32_t> reach = k_.forward(wait, nullptr);
-    return !contains(reach, above);
-  }
-  uint32_t outside_spin(uint32_t wait) const {
-    for (const uint32_t i : k_.predecessors(wait)) {
-      if (i < wait && i + 3 >= wait) return i;
-    }
-    return wait;
-  }
-  bool loops(uint32_t i) const { return k_.op(i) == Op::kWait ? !spins_only(i) : k_.in_loop(i); }
-
   // Kernels without roles in which this wait is implied: per round of a loop the warps wait for Y, then for X, then issue
   // and commit to X, then issue and commit to Y. A commit tracks everything its thread issued before, so the wait for the
   // last round's Y has seen the last round's X complete.
   bool implied_by_later_commit(uint32_t wait) const {
-    if (!loops(wait)) return false;
+    if (!k_.in_loop(wait)) return false;
     // Our sample: the issuing thread commits O of one round before S of the next, and the softmax warps wait for that S
     // before they wait for the O.
     if (k_.function().name == "attention") {
@@ -478,20 +439,23 @@ class Seeder {
         }
       }
     }
-    if (has_roles()) return false;
+    if (k_.has_roles()) return false;
     const auto looping = [&](const std::vector<uint32_t>& sites) {
       std::vector<uint32_t> out;
       for (const uint32_t i : sites) {
-        if (loops(i)) out.push_back(i);
+        if (k_.in_loop(i)) out.push_back(i);
       }
       return out;
     };
     const std::vector<uint32_t> own = looping(arrivals(wait, Op::kCommit));
     if (own.size() != 1 || own[0] < wait) return false;
     for (const uint32_t other : k_.all(Op::kWait)) {
-      if (other >= wait || !loops(other) || k_.same_barrier(other, wait)) continue;
+      if (other >= wait || !k_.in_loop(other) || contains(k_.on_barrier(wait, Op::kWait), other)) continue;
       const std::vector<uint32_t> all = arrivals(other, Op::kCommit), theirs = looping(all);
-      if (theirs.size() == 1 && all.size() == 2 && theirs[0] > own[0] && other > k_.first()) return true;
+      const std::vector<uint32_t> waits = k_.on_barrier(other, Op::kWait);
+      const size_t before = all.size() - theirs.size(), waited = waits.size() - looping(waits).size();
+      // One round in flight when the loop begins: its waits are for the round before.
+      if (theirs.size() == 1 && before == waited + 1 && theirs[0] > own[0]) return true;
     }
     return false;
   }
@@ -505,15 +469,18 @@ class Seeder {
     if (passes_at_once(wait)) {
       return leave_out(m, Verdict::kAllowed, "it waits once, for the phase before the first: it returns at once anyway");
     }
-    const std::vector<uint32_t> commits = arrivals(wait, Op::kCommit), arrives = arrivals(wait, Op::kArrive);
+    std::vector<uint32_t> commits = arrivals(wait, Op::kCommit), arrives = arrivals(wait, Op::kArrive);
+    // A commit of a thread that has issued nothing only arrives.
+    std::erase_if(commits, [&](uint32_t i) {
+      const std::vector<uint32_t> earlier = k_.backward(i, [&](uint32_t x) { return k_.leaves_role(x); });
+      return std::none_of(earlier.begin(), earlier.end(), [&](uint32_t x) { return k_.op(x) == Op::kMma || k_.op(x) == Op::kCp; });
+    });
     const std::vector<uint32_t> expects = arrivals(wait, Op::kArriveExpect);
-    for (const auto* list : {&commits, &arrives, &expects}) {
+    for (const std::vector<uint32_t>* list : std::initializer_list<const std::vector<uint32_t>*>{&commits, &arrives, &expects}) {
       for (const uint32_t i : *list) end(m, i);
     }
-    for (const uint32_t i : k_.all(Op::kWait)) {
-      if (k_.same_barrier(i, wait)) end(m, i);
-    }
-    const std::vector<uint32_t> after = k_.forward(wait, [&](uint32_t i) { return leaves_role(i); });
+    for (const uint32_t i : k_.on_barrier(wait, Op::kWait)) end(m, i);
+    const std::vector<uint32_t> after = k_.forward(wait, [&](uint32_t i) { return k_.leaves_role(i); });
     if (!commits.empty()) {
       accept(m, {"tmem-mma-completion", "tmem-commit-unwaited", "tmem-exit-in-flight", "tmem-async-overlap", "tmem-handoff-race",
                  "tmem-dealloc-race", "tmem-mbarrier-count", "tmem-cluster-exit"});
@@ -527,17 +494,13 @@ class Seeder {
       }
       end(m, Op::kMma);
       if (uses) return;
-      std::vector<uint32_t> waits;
-      for (const uint32_t i : k_.all(Op::kWait)) {
-        if (k_.same_barrier(i, wait)) waits.push_back(i);
-      }
-      if (waits.size() == 1) {
+      if (k_.waits_around(wait) == 1) {
         accept(m, {"tmem-commit-unwaited", "tmem-mbarrier-count", "tmem-mma-completion", "tmem-exit-in-flight"});
         return;
       }
       return leave_out(m, Verdict::kOutside,
-                       "it keeps operand bytes in shared memory from being overwritten while an mma reads them; the waiting warps "
-                       "never touch Tensor Memory, and others still wait on the barrier");
+                       "the waiting warps do not touch Tensor Memory before they hand over again: it keeps operand bytes in shared "
+                       "memory from being overwritten while an mma reads them, or closes a round; others wait on the barrier too");
     }
     accept(m, {"tmem-handoff-race", "tmem-async-overlap", "tmem-uninitialized", "tmem-mma-completion", "tmem-missing-wait-st",
                "tmem-missing-wait-ld"});
@@ -616,15 +579,12 @@ class Seeder {
     Mutant& m = start(kind, i, text(k_.at(i).opcode_span) + " dropped");
     drop(m, i);
     bool waited = false;
-    for (const uint32_t wait : k_.all(Op::kWait)) {
-      if (!k_.same_barrier(wait, i)) continue;
+    for (const uint32_t wait : k_.on_barrier(i, Op::kWait)) {
       end(m, wait);
       waited = waited || !passes_at_once(wait);
     }
     for (const Op op : {Op::kInit, Op::kArrive, Op::kArriveExpect, Op::kCommit}) {
-      for (const uint32_t other : k_.all(op)) {
-        if (k_.same_barrier(other, i)) end(m, other);
-      }
+      for (const uint32_t other : k_.on_barrier(i, op)) end(m, other);
     }
     for (const uint32_t before : k_.backward(i, [&](uint32_t x) { return x != i && k_.op(x) == k_.op(i); })) {
       if (k_.op(before) == Op::kMma || k_.op(before) == Op::kCp || k_.op(before) == Op::kLd || k_.op(before) == Op::kSt) end(m, before);
@@ -645,21 +605,34 @@ class Seeder {
   bool is_last_release(uint32_t i) const {
     if (k_.in_loop(i)) return false;
     // A copy before the loop is followed by further rounds.
-    for (const uint32_t other : k_.forward(i, nullptr)) {
-      if (other != i && k_.op(other) == k_.op(i) && k_.same_barrier(other, i)) return false;
+    const std::vector<uint32_t> after = k_.forward(i, nullptr);
+    for (const uint32_t other : k_.on_barrier(i, k_.op(i))) {
+      if (other != i && contains(after, other)) return false;
     }
-    for (const uint32_t wait : k_.all(Op::kWait)) {
-      if (!k_.same_barrier(wait, i) || k_.op(i) != Op::kArrive) continue;
-      if (starts_free(wait)) return true;
+    bool free = false;
+    for (const uint32_t wait : k_.on_barrier(i, Op::kWait)) {
+      const Start start = start_of(wait);
+      // A wait behind the loop closes the last round too, unless it is one for the round before.
+      if (start != Start::kSkipsFirst && !k_.in_loop(wait)) {
+        const std::vector<uint32_t> later = k_.forward(wait, [&](uint32_t x) { return k_.leaves_role(x); });
+        bool more = false;
+        for (const uint32_t other : k_.on_barrier(wait, Op::kWait)) more = more || (other != wait && contains(later, other));
+        if (!more && !passes_at_once(wait)) return false;
+      }
+      free = free || start != Start::kFull;
     }
-    return false;
+    return free;
   }
-  // Whether the first execution of the wait is for the phase before the first, or is skipped.
-  bool starts_free(uint32_t wait) const {
+
+  // How a wait begins: for the first round's arrivals, for the phase before the first (parity 1), or, behind a test, with
+  // the second round for the first.
+  enum class Start : uint8_t { kFull, kFree, kSkipsFirst };
+  Start start_of(uint32_t wait) const {
+    Start out = Start::kFull;
     for (uint32_t n = 0; n + 1 < k_.at(wait).operand_count; ++n) {
       if (k_.operand(wait, n).kind != OperandKind::kAddress) continue;
       const Operand& parity = k_.operand(wait, n + 1);
-      if (parity.kind != OperandKind::kRegister) return false;
+      if (parity.kind != OperandKind::kRegister) return out;
       std::vector<uint32_t> work{parity.ref};
       std::set<uint32_t> seen;
       while (!work.empty()) {
@@ -668,21 +641,20 @@ class Seeder {
         if (!seen.insert(reg).second) continue;
         for (const uint32_t d : k_.definitions(reg)) {
           const ptx::Opcode& o = k_.opcode(d);
-          if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kInteger && k_.operand(d, 1).value == 1) return true;
+          if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kInteger && k_.operand(d, 1).value == 1) out = Start::kFree;
           if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kRegister) work.push_back(k_.operand(d, 1).ref);
-          // `(round - 1) & 1`, behind a test that the round is not the first.
-          if (o.root == "and" || o.root == "xor" || o.root == "not") {
-            for (const uint32_t from : k_.read(d)) {
-              for (const uint32_t dd : k_.definitions(from)) {
-                if (k_.opcode(dd).root == "add" && k_.operand(dd, 2).kind == OperandKind::kInteger && k_.operand(dd, 2).value == -1) return true;
-              }
-              if (o.root != "and") work.push_back(from);
+          if (o.root != "and" && o.root != "xor" && o.root != "not") continue;
+          for (const uint32_t from : k_.read(d)) {
+            for (const uint32_t dd : k_.definitions(from)) {  // (round - 1) & 1
+              const bool less = k_.opcode(dd).root == "add" && k_.operand(dd, 2).kind == OperandKind::kInteger;
+              if (less && k_.operand(dd, 2).value == -1) return Start::kSkipsFirst;
             }
+            if (o.root != "and") work.push_back(from);
           }
         }
       }
     }
-    return false;
+    return out;
   }
 
   // Definitions in [from, to) of what `i` needs, in order; nothing when a register there is defined from itself.
@@ -726,6 +698,10 @@ class Seeder {
   void early_release(uint32_t arrive) {
     const std::vector<uint32_t> accesses = released_by(arrive);
     if (accesses.empty()) return;
+    if (is_last_release(arrive)) {
+      Mutant& m = start(Kind::kEarlyRelease, arrive, "mbarrier.arrive moved up");
+      return leave_out(m, Verdict::kAllowed, "the last \"free\" arrival: nobody waits for that round any more");
+    }
     const Kernel::Guard guard = k_.guard(arrive);
     const uint32_t last = guard.branch != kNone ? guard.branch : arrive;
     std::vector<uint32_t> targets;
@@ -750,9 +726,7 @@ class Seeder {
       before(m, target, definitions + guard_text(guard) + bare(arrive));
       drop(m, arrive);
       for (const uint32_t access : accesses) end(m, access);
-      for (const uint32_t w : k_.all(Op::kWait)) {
-        if (k_.same_barrier(w, arrive)) end(m, w);
-      }
+      for (const uint32_t w : k_.on_barrier(arrive, Op::kWait)) end(m, w);
       const bool store = k_.op(target) == Op::kSt || k_.op(target) == Op::kWaitSt;
       if (store) {
         accept(m, {"tmem-handoff-race", "tmem-missing-wait-st", "tmem-async-overlap", "tmem-mma-completion", "tmem-uninitialized"});
@@ -776,8 +750,7 @@ class Seeder {
       edit(m, count.span, std::to_string(other));
       bool waited = false, arrived = false;
       for (const Op op : {Op::kWait, Op::kArrive, Op::kArriveExpect, Op::kCommit}) {
-        for (const uint32_t i : k_.all(op)) {
-          if (!k_.same_barrier(i, init)) continue;
+        for (const uint32_t i : k_.on_barrier(init, op)) {
           end(m, i);
           if (op == Op::kWait) {
             waited = waited || !passes_at_once(i);
@@ -868,8 +841,13 @@ class Seeder {
       if (op != Op::kLd && op != Op::kSt && op != Op::kMma && op != Op::kCp) continue;
       for (const Columns& c : k_.columns(a)) {
         const bool ours = std::any_of(c.base.terms.begin(), c.base.terms.end(), [&](const auto& t) { return contains(sizes.slots, t.first); });
-        if (ours && c.base.terms.size() == 1) {
-          if (c.base.constant + c.count > sizes.columns / 2) {
+        // A stage index takes the value 1 at least, or there would be none.
+        int64_t stage = 0;
+        for (const auto& [reg, factor] : c.base.terms) {
+          if (!contains(sizes.slots, reg) && factor >= 32) stage += factor;
+        }
+        if (ours && c.base.terms.size() <= 2 && (c.base.terms.size() == 1 || stage != 0)) {
+          if (c.base.constant + stage + c.count > sizes.columns / 2) {
             used = true;
             end(m, a);
           }
@@ -1174,21 +1152,44 @@ class Seeder {
     edit(m, flag.span, "1");
     end(m, Op::kLd);
     for (const uint32_t other : k_.all(Op::kMma)) {
-      if (other != i && other < i && k_.always_before(other, i) && k_.overlap(other, i) == Overlap::kYes) {
-        return leave_out(m, Verdict::kAllowed, "an earlier mma has written the accumulator on every path: a wrong sum, but defined");
-      }
       if (k_.overlap(other, i) != Overlap::kNo) end(m, other);
     }
-    const bool indexed = k_.columns(i)[0].base.terms.size() > 1;
+    for (const uint32_t other : k_.all(Op::kMma)) {
+      if (other >= i || !contains(k_.forward(other, nullptr), i)) continue;
+      const Overlap overlap = k_.overlap(other, i);
+      // A copy in front of a loop runs whenever the loop does: its branch only selects the issuing warp.
+      const bool ran = k_.always_before(other, i) || !k_.in_loop(other);
+      if (ran && overlap == Overlap::kYes) {
+        return leave_out(m, Verdict::kAllowed, "an earlier mma has written the accumulator on every path: a wrong sum, but defined");
+      }
+      const auto flag_there = k_.constant(k_.operand(other, k_.roles(other).enable_input_d), other);
+      if (!k_.in_loop(other) && k_.in_loop(i) && overlap == Overlap::kUnknown && known && flag_there == 0 && k_.idesc(other) == k_.idesc(i)) {
+        return leave_out(m, Verdict::kAllowed, "copies of this mma in front of the loop have written every stage of the accumulator");
+      }
+    }
     for (const uint32_t store : k_.all(Op::kSt)) {
-      if (k_.in_loop(store)) continue;
-      const Overlap overlap = k_.overlap(store, i);
-      // Warps of other roles know the address by another register; a flag that is not constant says that the same
-      // accumulator is also summed up, which is the one that was zeroed.
-      if (!indexed && (overlap == Overlap::kYes || (overlap == Overlap::kUnknown && !known))) {
+      if (written_by_store(store, i, known.has_value())) {
         return leave_out(m, Verdict::kAllowed, "tcgen05.st has written the accumulator before");
       }
     }
+  }
+
+  // Whether the accumulator of an mma has been written by this store of all its warps when the mma runs.
+  bool written_by_store(uint32_t store, uint32_t mma, bool constant_flag) const {
+    const Columns d = k_.columns(mma)[0], s = k_.columns(store)[0];
+    // Another stage than the one that was stored is used as well.
+    if (d.base.terms.size() > 1) return false;
+    std::vector<std::pair<uint32_t, int64_t>> more = s.base.terms;
+    for (const auto& term : d.base.terms) std::erase(more, term);
+    if (more.size() + d.base.terms.size() == s.base.terms.size()) {
+      if (!contains(k_.forward(store, nullptr), mma)) return false;
+      // With eight warps each half stores its part of the columns.
+      const int64_t count = more.empty() ? s.count : 2 * s.count;
+      return s.base.constant < d.base.constant + d.count && d.base.constant < s.base.constant + count;
+    }
+    // Warps of other roles know the address by another register. A flag that is not constant says that the mma also
+    // sums up: that is the accumulator which was zeroed; one that never accumulates otherwise is not.
+    return !k_.in_loop(store) && k_.has_roles() && !constant_flag;
   }
 
   void drop_proxy_fence(uint32_t i) {
@@ -1252,9 +1253,7 @@ class Seeder {
     edit(m, {k_.at(commit).span.begin, k_.at(commit).span.begin}, "{ .reg .b16 seed_m; mov.b16 seed_m, 1; ");
     edit(m, k_.operand(commit, where.mask).span, "seed_m");
     edit(m, {whole(commit).end, whole(commit).end}, " }");
-    for (const uint32_t i : k_.all(Op::kWait)) {
-      if (k_.same_barrier(i, commit)) end(m, i);
-    }
+    for (const uint32_t i : k_.on_barrier(commit, Op::kWait)) end(m, i);
   }
 
   // The test of the rank on the way to the mma takes the even CTA's side in both.
