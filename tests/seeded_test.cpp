@@ -1,5 +1,6 @@
-// The mutator of the seeded faults: every mutant of a sample kernel is still a PTX file, keeps the numbers of the lines,
-// and differs from the kernel in the lines that it says. What the finished tool finds is measured by tests/seeded/run.
+// The mutator of the seeded faults: every mutant of a sample kernel is still a PTX file, keeps the numbers of the
+// lines, and differs from the kernel in the lines that it says. What the finished tool finds is measured by
+// tests/seeded/run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -60,8 +61,12 @@ void check_mutants(const std::string& name) {
   }
 }
 
-TEST(Seeded, MutantsOfASampleAreWhatTheySay) { check_mutants("two_allocations.ptx"); }
-TEST(Seeded, MutantsOfAPairAreWhatTheySay) { check_mutants("gemm_pair.ptx"); }
+TEST(Seeded, MutantsOfASampleAreWhatTheySay) {
+  check_mutants("two_allocations.ptx");
+}
+TEST(Seeded, MutantsOfAPairAreWhatTheySay) {
+  check_mutants("gemm_pair.ptx");
+}
 
 TEST(Seeded, TheKindsStandInTheOrderOfTheirNames) {
   for (size_t i = 0; i < kinds().size(); ++i) EXPECT_EQ(static_cast<size_t>(kinds()[i].kind), i);
@@ -71,9 +76,11 @@ TEST(Seeded, TheKindsStandInTheOrderOfTheirNames) {
 // Between them the samples have a place for every kind.
 TEST(Seeded, EveryKindIsMadeInTheSamples) {
   std::map<Kind, size_t> made;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/samples")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/samples")) {
     if (entry.path().extension() != ".ptx") continue;
-    for (const Mutant& m : mutants(parsed(read(entry.path().filename().string())))) made[m.kind] += m.verdict == Verdict::kSeeded ? 1 : 0;
+    for (const Mutant& m : mutants(parsed(read(entry.path().filename().string()))))
+      made[m.kind] += m.verdict == Verdict::kSeeded ? 1 : 0;
   }
   for (const KindInfo& kind : kinds()) {
     if (kind.kind != Kind::kDropFence) {  // allowed everywhere, see docs/seeded-faults.md
@@ -90,7 +97,7 @@ TEST(Seeded, AWaitThatAnotherOneCoversIsLeftOut) {
     if (m.kind != Kind::kDropWaitLd) continue;
     (m.verdict == Verdict::kSeeded ? seeded : allowed) += 1;
   }
-  EXPECT_EQ(seeded, 1u);   // the last: no wait follows it
+  EXPECT_EQ(seeded, 1u);  // the last: no wait follows it
   EXPECT_EQ(allowed, 3u);
 }
 

@@ -14,13 +14,15 @@ using Kind = ptx::Operand::Kind;
 
 namespace {
 
-bool is_branch(const Opcode& opcode) { return opcode.root == "bra" || opcode.root == "brx"; }
+bool is_branch(const Opcode& opcode) {
+  return opcode.root == "bra" || opcode.root == "brx";
+}
 
 // Instructions without a result, as far as they occur in kernels of this kind: everything they name is read.
 bool writes_nothing(const Opcode& opcode) {
-  static constexpr std::string_view kRoots[] = {"st",      "bra",   "brx",   "bar",       "barrier", "ret",  "exit",
-                                                "trap",    "fence", "membar", "red",      "stmatrix", "prefetch",
-                                                "nanosleep", "setmaxnreg", "griddepcontrol", "applypriority", "discard"};
+  static constexpr std::string_view kRoots[] = {
+      "st",     "bra", "brx",      "bar",      "barrier",   "ret",        "exit",           "trap",          "fence",
+      "membar", "red", "stmatrix", "prefetch", "nanosleep", "setmaxnreg", "griddepcontrol", "applypriority", "discard"};
   for (const std::string_view root : kRoots) {
     if (opcode.root == root) return true;
   }
@@ -49,11 +51,15 @@ void registers_of(const ptx::Module& module, const Operand& operand, std::vector
   }
 }
 
-bool has_effect_on_low_half(int64_t factor) { return (factor & 0xffff) != 0; }
+bool has_effect_on_low_half(int64_t factor) {
+  return (factor & 0xffff) != 0;
+}
 
 }  // namespace
 
-bool same_place(const Place& a, const Place& b) { return a.variable == b.variable && a.offset == b.offset; }
+bool same_place(const Place& a, const Place& b) {
+  return a.variable == b.variable && a.offset == b.offset;
+}
 
 bool may_be_in_ring(const Place& a, const Place& b) {
   // A stage index moves on from the base in steps of one barrier; rings are short.
@@ -83,20 +89,32 @@ Op Kernel::classify(uint32_t i) const {
   const Opcode& o = opcode(i);
   if (o.root == "tcgen05") {
     switch (form(i).op) {
-      case ptx::Tcgen05::kAlloc: return Op::kAlloc;
-      case ptx::Tcgen05::kDealloc: return Op::kDealloc;
-      case ptx::Tcgen05::kRelinquish: return Op::kRelinquish;
+      case ptx::Tcgen05::kAlloc:
+        return Op::kAlloc;
+      case ptx::Tcgen05::kDealloc:
+        return Op::kDealloc;
+      case ptx::Tcgen05::kRelinquish:
+        return Op::kRelinquish;
       case ptx::Tcgen05::kLd:
-      case ptx::Tcgen05::kLdRed: return Op::kLd;
-      case ptx::Tcgen05::kSt: return Op::kSt;
-      case ptx::Tcgen05::kWaitLd: return Op::kWaitLd;
-      case ptx::Tcgen05::kWaitSt: return Op::kWaitSt;
+      case ptx::Tcgen05::kLdRed:
+        return Op::kLd;
+      case ptx::Tcgen05::kSt:
+        return Op::kSt;
+      case ptx::Tcgen05::kWaitLd:
+        return Op::kWaitLd;
+      case ptx::Tcgen05::kWaitSt:
+        return Op::kWaitSt;
       case ptx::Tcgen05::kMma:
-      case ptx::Tcgen05::kMmaWs: return Op::kMma;
-      case ptx::Tcgen05::kCp: return Op::kCp;
-      case ptx::Tcgen05::kShift: return Op::kShift;
-      case ptx::Tcgen05::kCommit: return Op::kCommit;
-      default: return Op::kOther;
+      case ptx::Tcgen05::kMmaWs:
+        return Op::kMma;
+      case ptx::Tcgen05::kCp:
+        return Op::kCp;
+      case ptx::Tcgen05::kShift:
+        return Op::kShift;
+      case ptx::Tcgen05::kCommit:
+        return Op::kCommit;
+      default:
+        return Op::kOther;
     }
   }
   if (o.root == "bar" || o.root == "barrier") {
@@ -215,7 +233,9 @@ bool Kernel::always_before(uint32_t i, uint32_t then) const {
   return std::find(without.begin(), without.end(), then) == without.end();
 }
 
-bool Kernel::is_branch_target(uint32_t i) const { return targets_[i - first()]; }
+bool Kernel::is_branch_target(uint32_t i) const {
+  return targets_[i - first()];
+}
 
 bool Kernel::straight_line(uint32_t from, uint32_t to) const {
   for (uint32_t i = from; i <= to; ++i) {
@@ -230,7 +250,8 @@ std::vector<uint32_t> Kernel::written(uint32_t i) const {
   const Instruction& instruction = at(i);
   if (instruction.operand_count == 0 || writes_nothing(opcode(i))) return out;
   const Operand& target = operand(i, 0);
-  if (target.kind == Kind::kRegister || target.kind == Kind::kVector || (target.kind == Kind::kGroup && opcode(i).root == "call")) {
+  if (target.kind == Kind::kRegister || target.kind == Kind::kVector ||
+      (target.kind == Kind::kGroup && opcode(i).root == "call")) {
     registers_of(module_, target, out);
   }
   // d|p, and elect whose first half may be `_`.
@@ -360,7 +381,8 @@ void Kernel::trace(uint32_t reg, int64_t factor, int depth, Sum& out) const {
     return trace_operand(operand(i, 2), -factor, depth + 1, out);
   }
   if (o.root == "shl" && count == 3) {
-    if (const auto by = integer(2); by && *by >= 0 && *by < 32) return trace_operand(operand(i, 1), factor << *by, depth + 1, out);
+    if (const auto by = integer(2); by && *by >= 0 && *by < 32)
+      return trace_operand(operand(i, 1), factor << *by, depth + 1, out);
   }
   if (o.root == "mul" && count == 3 && (o.has("lo") || o.has("wide"))) {
     if (const auto by = integer(2)) return trace_operand(operand(i, 1), factor * *by, depth + 1, out);
@@ -407,7 +429,8 @@ void Kernel::trace_places(uint32_t reg, int64_t offset, bool indexed, int depth,
       return;
     }
     for (const auto& [term, factor] : sum.terms) {
-      if (factor == 1 && term != reg) trace_places(term, offset + sum.constant, indexed || sum.terms.size() > 1, depth + 1, seen, out);
+      if (factor == 1 && term != reg)
+        trace_places(term, offset + sum.constant, indexed || sum.terms.size() > 1, depth + 1, seen, out);
     }
     return;
   }
@@ -431,12 +454,14 @@ void Kernel::trace_places(uint32_t reg, int64_t offset, bool indexed, int depth,
         out.push_back({parts.variable, parts.constant + offset, indexed || !parts.exact()});
       } else {
         for (const auto& [term, factor] : parts.terms) {
-          if (factor == 1) trace_places(term, offset + parts.constant, indexed || parts.terms.size() > 1, depth + 1, seen, out);
+          if (factor == 1)
+            trace_places(term, offset + parts.constant, indexed || parts.terms.size() > 1, depth + 1, seen, out);
         }
       }
     } else if (o.root == "selp") {
       for (uint32_t k = 1; k <= 2; ++k) {
-        if (operand(i, k).kind == Kind::kRegister) trace_places(operand(i, k).ref, offset, indexed, depth + 1, seen, out);
+        if (operand(i, k).kind == Kind::kRegister)
+          trace_places(operand(i, k).ref, offset, indexed, depth + 1, seen, out);
       }
     }
   }
@@ -550,7 +575,8 @@ Overlap Kernel::overlap(uint32_t a, uint32_t b) const {
         unknown = true;
         continue;
       }
-      if (x.base.constant < y.base.constant + y.count && y.base.constant < x.base.constant + x.count) return Overlap::kYes;
+      if (x.base.constant < y.base.constant + y.count && y.base.constant < x.base.constant + x.count)
+        return Overlap::kYes;
     }
   }
   return unknown ? Overlap::kUnknown : Overlap::kNo;

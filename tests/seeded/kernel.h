@@ -31,19 +31,19 @@ enum class Op : uint8_t {
   kCp,
   kShift,
   kCommit,
-  kBar,             // bar.sync, barrier.sync
+  kBar,  // bar.sync, barrier.sync
   kClusterArrive,
   kClusterWait,
-  kInit,            // mbarrier.init
+  kInit,  // mbarrier.init
   kInval,
-  kArrive,          // mbarrier.arrive without a transaction count
+  kArrive,  // mbarrier.arrive without a transaction count
   kArriveExpect,
-  kWait,            // mbarrier.try_wait, test_wait
+  kWait,  // mbarrier.try_wait, test_wait
   kElect,
   kProxyFence,
   kSharedLoad,
-  kSharedStore,     // st.shared, stmatrix, st.async, cp.async, atom
-  kBulkCopy,        // cp.async.bulk into shared memory
+  kSharedStore,  // st.shared, stmatrix, st.async, cp.async, atom
+  kBulkCopy,     // cp.async.bulk into shared memory
   kExit,
   kTrap,
 };
@@ -67,13 +67,13 @@ bool same_place(const Place& a, const Place& b);
 bool may_be_in_ring(const Place& a, const Place& b);
 
 struct Columns {
-  Sum base;        // without lane terms
+  Sum base;  // without lane terms
   int64_t count = 0;
 };
 enum class Overlap : uint8_t { kNo, kYes, kUnknown };
 
 class Kernel {
- public:
+public:
   Kernel(const ptx::Module& module, uint32_t function);
 
   const ptx::Module& module() const { return module_; }
@@ -122,11 +122,13 @@ class Kernel {
   std::vector<Place> places(const ptx::Operand& operand) const;
   std::vector<Place> barrier(uint32_t i) const;  // of an mbarrier instruction or a commit
   // Instructions of kind `op` that work on the barrier of `i`. Those at the same place; where no counterpart of `i` (a
-  // wait for an arrival, an arrival for a wait) is at the same place, those that may be in one ring with it. (For an init: both, a ring is initialised one by one.)
+  // wait for an arrival, an arrival for a wait) is at the same place, those that may be in one ring with it. (For an
+  // init: both, a ring is initialised one by one.)
   std::vector<uint32_t> on_barrier(uint32_t i, Op op) const;
   // How many waits there are on the barrier of a wait, or on one that may be in a ring with it.
   size_t waits_around(uint32_t wait) const;
-  // The columns of an ld, st, cp, dealloc; of an mma: its accumulator, and its A operand where that is in Tensor Memory.
+  // The columns of an ld, st, cp, dealloc; of an mma: its accumulator, and its A operand where that is in Tensor
+  // Memory.
   std::vector<Columns> columns(uint32_t i) const;
   std::optional<uint32_t> idesc(uint32_t mma) const;
   Overlap overlap(uint32_t a, uint32_t b) const;
@@ -139,7 +141,7 @@ class Kernel {
   };
   Guard guard(uint32_t i) const;
 
- private:
+private:
   bool meet(uint32_t a, uint32_t b, bool (*test)(const Place&, const Place&)) const;
   void link();
   Op classify(uint32_t i) const;

@@ -34,8 +34,8 @@ struct Score {
 struct Settings {
   std::string tool;
   std::vector<std::string> files;
-  std::string keep;                 // folder that keeps the mutants
-  std::set<std::string> only;       // kinds
+  std::string keep;            // folder that keeps the mutants
+  std::set<std::string> only;  // kinds
   bool list_misses = true, list_left_out = false, dry = false;
 };
 
@@ -47,8 +47,8 @@ std::string read(const fs::path& path) {
 }
 
 // What tmemlint reports for files, by their names; nothing for a file it could not read.
-std::map<std::string, std::vector<Finding>> run(const std::string& tool, const std::vector<fs::path>& files, const fs::path& folder,
-                                                std::map<std::string, std::string>& errors) {
+std::map<std::string, std::vector<Finding>> run(const std::string& tool, const std::vector<fs::path>& files,
+                                                const fs::path& folder, std::map<std::string, std::string>& errors) {
   std::map<std::string, std::vector<Finding>> out;
   const fs::path answer = folder / "answer.json";
   std::string command = "'" + tool + "' --format json --output '" + answer.string() + "'";
@@ -105,7 +105,8 @@ Where judge(const Mutant& mutant, const std::vector<Finding>& findings, const st
 }
 
 void print(const char* title, const std::map<std::string, Score>& scores) {
-  std::printf("\n%-26s %7s %7s %6s   %s\n", title, "found", "seeded", "", "at the place + at its other end; right rule elsewhere");
+  std::printf("\n%-26s %7s %7s %6s   %s\n", title, "found", "seeded", "",
+              "at the place + at its other end; right rule elsewhere");
   Score all;
   for (const auto& [name, s] : scores) {
     all.seeded += s.seeded;
@@ -113,18 +114,22 @@ void print(const char* title, const std::map<std::string, Score>& scores) {
     all.at_end += s.at_end;
     all.elsewhere += s.elsewhere;
     std::printf("%-26s %7zu %7zu %5.1f%%   %zu + %zu; %zu\n", name.c_str(), s.found(), s.seeded,
-                s.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(s.found()) / static_cast<double>(s.seeded), s.at_place, s.at_end, s.elsewhere);
+                s.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(s.found()) / static_cast<double>(s.seeded),
+                s.at_place, s.at_end, s.elsewhere);
   }
   double mean = 0;
   for (const auto& [name, s] : scores) mean += static_cast<double>(s.found()) / static_cast<double>(s.seeded);
-  std::printf("%-26s %7s %7s %5.1f%%\n", "mean of these", "", "", scores.empty() ? 0.0 : 100.0 * mean / static_cast<double>(scores.size()));
+  std::printf("%-26s %7s %7s %5.1f%%\n", "mean of these", "", "",
+              scores.empty() ? 0.0 : 100.0 * mean / static_cast<double>(scores.size()));
   std::printf("%-26s %7zu %7zu %5.1f%%   %zu + %zu; %zu\n", "all", all.found(), all.seeded,
-              all.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(all.found()) / static_cast<double>(all.seeded), all.at_place, all.at_end, all.elsewhere);
+              all.seeded == 0 ? 0.0 : 100.0 * static_cast<double>(all.found()) / static_cast<double>(all.seeded),
+              all.at_place, all.at_end, all.elsewhere);
 }
 
 int main_of(const Settings& settings) {
-  const fs::path folder = settings.keep.empty() ? fs::temp_directory_path() / ("tmemlint_seed." + std::to_string(std::random_device{}()))
-                                                : fs::path(settings.keep);
+  const fs::path folder = settings.keep.empty()
+                              ? fs::temp_directory_path() / ("tmemlint_seed." + std::to_string(std::random_device{}()))
+                              : fs::path(settings.keep);
   fs::create_directories(folder);
   std::map<std::string, Score> by_kind, by_rule, by_file;
   std::map<std::string, std::map<std::string, size_t>> left_out;  // verdict: kind and reason: count
@@ -141,7 +146,9 @@ int main_of(const Settings& settings) {
       return 2;
     }
     std::vector<Mutant> all = mutants(module);
-    std::erase_if(all, [&](const Mutant& m) { return !settings.only.empty() && settings.only.count(std::string(info(m.kind).name)) == 0; });
+    std::erase_if(all, [&](const Mutant& m) {
+      return !settings.only.empty() && settings.only.count(std::string(info(m.kind).name)) == 0;
+    });
     std::vector<const Mutant*> seeded;
     for (const Mutant& m : all) {
       const std::string kind(info(m.kind).name);
@@ -150,8 +157,8 @@ int main_of(const Settings& settings) {
         continue;
       }
       ++left_out[std::string(verdict_name(m.verdict))][kind + ": " + m.reason];
-      left_out_list.push_back(stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what + ": " + std::string(verdict_name(m.verdict)) +
-                              ": " + m.reason);
+      left_out_list.push_back(stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what + ": " +
+                              std::string(verdict_name(m.verdict)) + ": " + m.reason);
     }
     made += seeded.size();
     if (settings.dry) {
@@ -167,7 +174,8 @@ int main_of(const Settings& settings) {
     for (const auto& [file, findings] : run(settings.tool, {name}, folder, errors)) {
       for (const Finding& f : findings) baseline.insert(f.key());
     }
-    if (!baseline.empty()) std::printf("%s: the unbroken kernel has %zu findings, which are not counted\n", stem.c_str(), baseline.size());
+    if (!baseline.empty())
+      std::printf("%s: the unbroken kernel has %zu findings, which are not counted\n", stem.c_str(), baseline.size());
 
     constexpr size_t kBatch = 100;
     for (size_t first = 0; first < seeded.size(); first += kBatch) {
@@ -181,7 +189,8 @@ int main_of(const Settings& settings) {
       for (size_t n = first; n < last; ++n) {
         const Mutant& m = *seeded[n];
         const std::string file = files[n - first].filename().string();
-        const std::string kind(info(m.kind).name), place = stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what;
+        const std::string kind(info(m.kind).name),
+            place = stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what;
         if (errors.count(file) != 0) broken.push_back(place + ": " + errors[file]);
         static const std::vector<Finding> kNothing;
         const auto found = answers.find(file);
@@ -270,8 +279,9 @@ int main(int argc, char** argv) {
   }
   std::sort(settings.files.begin(), settings.files.end());
   if (bad || settings.files.empty() || (settings.tool.empty() && !settings.dry)) {
-    std::cerr << "usage: tmemlint_seed --tool TMEMLINT [--only KIND]… [--no-misses] [--left-out] [--dry-run] [--keep FOLDER] "
-                 "FILE.ptx|FOLDER…\n";
+    std::cerr
+        << "usage: tmemlint_seed --tool TMEMLINT [--only KIND]… [--no-misses] [--left-out] [--dry-run] [--keep FOLDER] "
+           "FILE.ptx|FOLDER…\n";
     return 2;
   }
   return tmemlint::seeded::main_of(settings);

@@ -13,7 +13,9 @@ using OperandKind = ptx::Operand::Kind;
 
 namespace {
 
-bool contains(const std::vector<uint32_t>& list, uint32_t i) { return std::find(list.begin(), list.end(), i) != list.end(); }
+bool contains(const std::vector<uint32_t>& list, uint32_t i) {
+  return std::find(list.begin(), list.end(), i) != list.end();
+}
 
 // Registers whose content an instruction merely moves on: reading them is not a use of the loaded value yet (rules.md,
 // missing waits).
@@ -24,29 +26,67 @@ bool is_mere_move(const ptx::Opcode& o) {
 
 // Makes the mutants of one kernel. What is left out, and why, is decided here from the kernel alone.
 class Seeder {
- public:
+public:
   Seeder(const ptx::Module& module, uint32_t function, std::vector<Mutant>& out) : k_(module, function), out_(out) {}
 
   void run() {
     for (uint32_t i = k_.first(); i < k_.last(); ++i) {
       switch (k_.op(i)) {
-        case Op::kWaitLd: drop_wait_ld(i); break;
-        case Op::kWaitSt: drop_wait_st(i); break;
-        case Op::kBar: drop_barrier(i); break;
-        case Op::kWait: drop_mbarrier_wait(i); break;
-        case Op::kClusterArrive: drop_cluster_barrier(i); break;
-        case Op::kDealloc: dealloc(i); break;
-        case Op::kAlloc: alloc(i); break;
-        case Op::kCommit: drop_arrival(i, Kind::kDropCommit); pair_mask(i); break;
-        case Op::kArrive: drop_arrival(i, Kind::kDropArrive); early_release(i); break;
+        case Op::kWaitLd:
+          drop_wait_ld(i);
+          break;
+        case Op::kWaitSt:
+          drop_wait_st(i);
+          break;
+        case Op::kBar:
+          drop_barrier(i);
+          break;
+        case Op::kWait:
+          drop_mbarrier_wait(i);
+          break;
+        case Op::kClusterArrive:
+          drop_cluster_barrier(i);
+          break;
+        case Op::kDealloc:
+          dealloc(i);
+          break;
+        case Op::kAlloc:
+          alloc(i);
+          break;
+        case Op::kCommit:
+          drop_arrival(i, Kind::kDropCommit);
+          pair_mask(i);
+          break;
+        case Op::kArrive:
+          drop_arrival(i, Kind::kDropArrive);
+          early_release(i);
+          break;
         case Op::kLd:
-        case Op::kSt: other_lane(i); other_columns(i); other_length(i); break;
-        case Op::kMma: other_columns(i); illegal_shape(i); other_shape(i); no_first_write(i); break;
-        case Op::kCp: other_columns(i); break;
-        case Op::kElect: drop_election(i); break;
-        case Op::kProxyFence: drop_proxy_fence(i); break;
-        case Op::kInit: other_count(i); break;
-        default: break;
+        case Op::kSt:
+          other_lane(i);
+          other_columns(i);
+          other_length(i);
+          break;
+        case Op::kMma:
+          other_columns(i);
+          illegal_shape(i);
+          other_shape(i);
+          no_first_write(i);
+          break;
+        case Op::kCp:
+          other_columns(i);
+          break;
+        case Op::kElect:
+          drop_election(i);
+          break;
+        case Op::kProxyFence:
+          drop_proxy_fence(i);
+          break;
+        case Op::kInit:
+          other_count(i);
+          break;
+        default:
+          break;
       }
       collective(i);
       cta_group(i);
@@ -57,7 +97,7 @@ class Seeder {
     pair_leader();
   }
 
- private:
+private:
   // ---- Making one ----
 
   Mutant& start(Kind kind, uint32_t i, std::string what) {
@@ -186,9 +226,10 @@ class Seeder {
     }
     end(m, Op::kDealloc);
     if (!fault) {
-      leave_out(m, Verdict::kAllowed,
-                "the loaded values are used, which the register dependency orders, and another wait::ld of the warp follows "
-                "before the columns are given up on every path");
+      leave_out(
+          m, Verdict::kAllowed,
+          "the loaded values are used, which the register dependency orders, and another wait::ld of the warp follows "
+          "before the columns are given up on every path");
     }
   }
 
@@ -227,7 +268,8 @@ class Seeder {
         return pending([&](uint32_t load) { return load == i; });
       case Op::kBar: {
         // The last barrier before a conflict: what follows up to the next one.
-        for (const uint32_t after : k_.forward(i, [&](uint32_t x) { return joins_like(x, i) || k_.op(x) == Op::kWaitLd; })) {
+        for (const uint32_t after :
+             k_.forward(i, [&](uint32_t x) { return joins_like(x, i) || k_.op(x) == Op::kWaitLd; })) {
           const Op op = k_.op(after);
           if (op == Op::kDealloc || (op == Op::kArrive && releases(after))) return true;
           if ((op == Op::kMma || op == Op::kSt || op == Op::kCp) &&
@@ -299,7 +341,8 @@ class Seeder {
     return k_.at(i).operand_count == 1 && text(k_.operand(i, 0).span) == "0" && k_.at(barrier).operand_count == 1 &&
            text(k_.operand(barrier, 0).span) == "0";
   }
-  // An arrive that lets other warps use columns: an ld or st of this warp comes before it with no other hand-off between.
+  // An arrive that lets other warps use columns: an ld or st of this warp comes before it with no other hand-off
+  // between.
   bool releases(uint32_t arrive) const { return !released_by(arrive).empty(); }
   std::vector<uint32_t> released_by(uint32_t arrive) const {
     std::vector<uint32_t> out;
@@ -345,9 +388,10 @@ class Seeder {
     Mutant& m = start(Kind::kDropBarrier, barrier, text(whole(barrier)) + " dropped");
     drop(m, barrier);
     if (k_.opcode(barrier).root == "barrier" && k_.has_roles()) {
-      return leave_out(m, Verdict::kOutside,
-                       "the barrier's other side stands in other roles: without one side the kernel hangs or the rounds shift, "
-                       "which no rule speaks of");
+      return leave_out(
+          m, Verdict::kOutside,
+          "the barrier's other side stands in other roles: without one side the kernel hangs or the rounds shift, "
+          "which no rule speaks of");
     }
     const auto stop = [&](uint32_t i) { return joins_like(i, barrier); };
     const std::vector<uint32_t> earlier = k_.backward(barrier, stop), later = k_.forward(barrier, stop);
@@ -403,16 +447,16 @@ class Seeder {
       });
     };
     if (touches(earlier) && touches(later)) {
-      leave_out(m, Verdict::kOutside,
-                "up to the barriers around it, it orders plain shared memory or the set-up of mbarriers, no Tensor Memory");
+      leave_out(
+          m, Verdict::kOutside,
+          "up to the barriers around it, it orders plain shared memory or the set-up of mbarriers, no Tensor Memory");
     } else {
-      leave_out(m, Verdict::kAllowed, "nothing on one of its sides up to the next barrier of the same warps: it is redundant");
+      leave_out(m, Verdict::kAllowed,
+                "nothing on one of its sides up to the next barrier of the same warps: it is redundant");
     }
   }
 
-  std::vector<uint32_t> arrivals(uint32_t wait, Op op) const {
-    return k_.on_barrier(wait, op);
-  }
+  std::vector<uint32_t> arrivals(uint32_t wait, Op op) const { return k_.on_barrier(wait, op); }
 
   // Executed once, and with parity 1 on a barrier that is in its first phase: it returns at once.
   bool passes_at_once(uint32_t wait) const {
@@ -424,9 +468,9 @@ class Seeder {
     }
     return false;
   }
-  // Kernels without roles in which this wait is implied: per round of a loop the warps wait for Y, then for X, then issue
-  // and commit to X, then issue and commit to Y. A commit tracks everything its thread issued before, so the wait for the
-  // last round's Y has seen the last round's X complete.
+  // Kernels without roles in which this wait is implied: per round of a loop the warps wait for Y, then for X, then
+  // issue and commit to X, then issue and commit to Y. A commit tracks everything its thread issued before, so the wait
+  // for the last round's Y has seen the last round's X complete.
   bool implied_by_later_commit(uint32_t wait) const {
     if (!k_.in_loop(wait)) return false;
     // Our sample: the issuing thread commits O of one round before S of the next, and the softmax warps wait for that S
@@ -464,31 +508,37 @@ class Seeder {
     Mutant& m = start(Kind::kDropMbarrierWait, wait, "the wait on " + text(barrier_operand(wait)) + " always succeeds");
     const Operand& result = k_.operand(wait, 0);
     if (result.kind != OperandKind::kRegister) return leave_out(m, Verdict::kNotMade, "its result is not a predicate");
-    replace(m, wait, (k_.at(wait).guard != kNone ? guard_text({k_.at(wait).guard, k_.at(wait).guard_negated, kNone}) : "") +
-                         "mov.pred " + text(result.span) + ", -1;");
+    replace(m, wait,
+            (k_.at(wait).guard != kNone ? guard_text({k_.at(wait).guard, k_.at(wait).guard_negated, kNone}) : "") +
+                "mov.pred " + text(result.span) + ", -1;");
     if (passes_at_once(wait)) {
-      return leave_out(m, Verdict::kAllowed, "it waits once, for the phase before the first: it returns at once anyway");
+      return leave_out(m, Verdict::kAllowed,
+                       "it waits once, for the phase before the first: it returns at once anyway");
     }
     std::vector<uint32_t> commits = arrivals(wait, Op::kCommit), arrives = arrivals(wait, Op::kArrive);
     // A commit of a thread that has issued nothing only arrives.
     std::erase_if(commits, [&](uint32_t i) {
       const std::vector<uint32_t> earlier = k_.backward(i, [&](uint32_t x) { return k_.leaves_role(x); });
-      return std::none_of(earlier.begin(), earlier.end(), [&](uint32_t x) { return k_.op(x) == Op::kMma || k_.op(x) == Op::kCp; });
+      return std::none_of(earlier.begin(), earlier.end(),
+                          [&](uint32_t x) { return k_.op(x) == Op::kMma || k_.op(x) == Op::kCp; });
     });
     const std::vector<uint32_t> expects = arrivals(wait, Op::kArriveExpect);
-    for (const std::vector<uint32_t>* list : std::initializer_list<const std::vector<uint32_t>*>{&commits, &arrives, &expects}) {
+    for (const std::vector<uint32_t>* list :
+         std::initializer_list<const std::vector<uint32_t>*>{&commits, &arrives, &expects}) {
       for (const uint32_t i : *list) end(m, i);
     }
     for (const uint32_t i : k_.on_barrier(wait, Op::kWait)) end(m, i);
     const std::vector<uint32_t> after = k_.forward(wait, [&](uint32_t i) { return k_.leaves_role(i); });
     if (!commits.empty()) {
-      accept(m, {"tmem-mma-completion", "tmem-commit-unwaited", "tmem-exit-in-flight", "tmem-async-overlap", "tmem-handoff-race",
-                 "tmem-dealloc-race", "tmem-mbarrier-count", "tmem-cluster-exit"});
+      accept(m, {"tmem-mma-completion", "tmem-commit-unwaited", "tmem-exit-in-flight", "tmem-async-overlap",
+                 "tmem-handoff-race", "tmem-dealloc-race", "tmem-mbarrier-count", "tmem-cluster-exit"});
       if (implied_by_later_commit(wait)) {
-        return leave_out(m, Verdict::kAllowed,
-                         "the same warps have just waited for a later commit of the same thread, which covers these operations too");
+        return leave_out(
+            m, Verdict::kAllowed,
+            "the same warps have just waited for a later commit of the same thread, which covers these operations too");
       }
-      const bool uses = std::any_of(after.begin(), after.end(), [&](uint32_t i) { return k_.op(i) == Op::kLd || k_.op(i) == Op::kSt; });
+      const bool uses = std::any_of(after.begin(), after.end(),
+                                    [&](uint32_t i) { return k_.op(i) == Op::kLd || k_.op(i) == Op::kSt; });
       for (const uint32_t i : after) {
         if (k_.op(i) == Op::kLd || k_.op(i) == Op::kSt || k_.op(i) == Op::kDealloc) end(m, i);
       }
@@ -498,12 +548,13 @@ class Seeder {
         accept(m, {"tmem-commit-unwaited", "tmem-mbarrier-count", "tmem-mma-completion", "tmem-exit-in-flight"});
         return;
       }
-      return leave_out(m, Verdict::kOutside,
-                       "the waiting warps do not touch Tensor Memory before they hand over again: it keeps operand bytes in shared "
-                       "memory from being overwritten while an mma reads them, or closes a round; others wait on the barrier too");
+      return leave_out(
+          m, Verdict::kOutside,
+          "the waiting warps do not touch Tensor Memory before they hand over again: it keeps operand bytes in shared "
+          "memory from being overwritten while an mma reads them, or closes a round; others wait on the barrier too");
     }
-    accept(m, {"tmem-handoff-race", "tmem-async-overlap", "tmem-uninitialized", "tmem-mma-completion", "tmem-missing-wait-st",
-               "tmem-missing-wait-ld"});
+    accept(m, {"tmem-handoff-race", "tmem-async-overlap", "tmem-uninitialized", "tmem-mma-completion",
+               "tmem-missing-wait-st", "tmem-missing-wait-ld"});
     bool released = false;
     for (const uint32_t i : arrives) {
       for (const uint32_t access : released_by(i)) {
@@ -513,7 +564,8 @@ class Seeder {
     }
     const bool uses = std::any_of(after.begin(), after.end(), [&](uint32_t i) {
       const Op op = k_.op(i);
-      return op == Op::kLd || op == Op::kSt || op == Op::kMma || op == Op::kCp || op == Op::kDealloc || op == Op::kCommit;
+      return op == Op::kLd || op == Op::kSt || op == Op::kMma || op == Op::kCp || op == Op::kDealloc ||
+             op == Op::kCommit;
     });
     for (const uint32_t i : after) {
       const Op op = k_.op(i);
@@ -521,9 +573,11 @@ class Seeder {
     }
     if (released && uses) return;
     if (!expects.empty() && arrives.empty()) {
-      return leave_out(m, Verdict::kOutside, "TMA arrives there: it guards the bytes of a copy into shared memory, no Tensor Memory");
+      return leave_out(m, Verdict::kOutside,
+                       "TMA arrives there: it guards the bytes of a copy into shared memory, no Tensor Memory");
     }
-    leave_out(m, Verdict::kOutside, "no access to Tensor Memory is handed over on this mbarrier: a channel through shared memory");
+    leave_out(m, Verdict::kOutside,
+              "no access to Tensor Memory is handed over on this mbarrier: a channel through shared memory");
   }
 
   ptx::Span barrier_operand(uint32_t i) const {
@@ -555,8 +609,15 @@ class Seeder {
     for (const auto* region : {&earlier, &later}) {
       for (const uint32_t i : *region) {
         switch (k_.op(i)) {
-          case Op::kAlloc: case Op::kDealloc: case Op::kLd: case Op::kSt: case Op::kMma: case Op::kCommit: case Op::kInit:
-          case Op::kSharedLoad: case Op::kBulkCopy:
+          case Op::kAlloc:
+          case Op::kDealloc:
+          case Op::kLd:
+          case Op::kSt:
+          case Op::kMma:
+          case Op::kCommit:
+          case Op::kInit:
+          case Op::kSharedLoad:
+          case Op::kBulkCopy:
             end(m, i);
             break;
           default:
@@ -587,7 +648,8 @@ class Seeder {
       for (const uint32_t other : k_.on_barrier(i, op)) end(m, other);
     }
     for (const uint32_t before : k_.backward(i, [&](uint32_t x) { return x != i && k_.op(x) == k_.op(i); })) {
-      if (k_.op(before) == Op::kMma || k_.op(before) == Op::kCp || k_.op(before) == Op::kLd || k_.op(before) == Op::kSt) end(m, before);
+      if (k_.op(before) == Op::kMma || k_.op(before) == Op::kCp || k_.op(before) == Op::kLd || k_.op(before) == Op::kSt)
+        end(m, before);
     }
     for (const Op op : {Op::kLd, Op::kSt, Op::kDealloc}) end(m, op);
     if (!waited) return leave_out(m, Verdict::kAllowed, "no wait on this mbarrier that does not return at once");
@@ -599,9 +661,9 @@ class Seeder {
     }
   }
 
-  // An arrival that says "free": the other side waits for it only before it uses the resource again. Behind the loop that
-  // does so, nobody waits for it. It is told by its waits: in their first round they return at once (parity 1, or a
-  // parity that starts there), or are skipped.
+  // An arrival that says "free": the other side waits for it only before it uses the resource again. Behind the loop
+  // that does so, nobody waits for it. It is told by its waits: in their first round they return at once (parity 1, or
+  // a parity that starts there), or are skipped.
   bool is_last_release(uint32_t i) const {
     if (k_.in_loop(i)) return false;
     // A copy before the loop is followed by further rounds.
@@ -616,7 +678,8 @@ class Seeder {
       if (start != Start::kSkipsFirst && !k_.in_loop(wait)) {
         const std::vector<uint32_t> later = k_.forward(wait, [&](uint32_t x) { return k_.leaves_role(x); });
         bool more = false;
-        for (const uint32_t other : k_.on_barrier(wait, Op::kWait)) more = more || (other != wait && contains(later, other));
+        for (const uint32_t other : k_.on_barrier(wait, Op::kWait))
+          more = more || (other != wait && contains(later, other));
         if (!more && !passes_at_once(wait)) return false;
       }
       free = free || start != Start::kFull;
@@ -624,8 +687,8 @@ class Seeder {
     return free;
   }
 
-  // How a wait begins: for the first round's arrivals, for the phase before the first (parity 1), or, behind a test, with
-  // the second round for the first.
+  // How a wait begins: for the first round's arrivals, for the phase before the first (parity 1), or, behind a test,
+  // with the second round for the first.
   enum class Start : uint8_t { kFull, kFree, kSkipsFirst };
   Start start_of(uint32_t wait) const {
     Start out = Start::kFull;
@@ -641,7 +704,8 @@ class Seeder {
         if (!seen.insert(reg).second) continue;
         for (const uint32_t d : k_.definitions(reg)) {
           const ptx::Opcode& o = k_.opcode(d);
-          if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kInteger && k_.operand(d, 1).value == 1) out = Start::kFree;
+          if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kInteger && k_.operand(d, 1).value == 1)
+            out = Start::kFree;
           if (o.root == "mov" && k_.operand(d, 1).kind == OperandKind::kRegister) work.push_back(k_.operand(d, 1).ref);
           if (o.root != "and" && o.root != "xor" && o.root != "not") continue;
           for (const uint32_t from : k_.read(d)) {
@@ -668,7 +732,8 @@ class Seeder {
       const Op op = k_.op(d);
       if (op != Op::kOther || k_.at(d).guard != kNone) return false;
       const ptx::Opcode& o = k_.opcode(d);
-      if (o.root == "ld" || o.root == "shfl" || o.root == "atom" || o.root == "tcgen05" || o.root == "vote") return false;
+      if (o.root == "ld" || o.root == "shfl" || o.root == "atom" || o.root == "tcgen05" || o.root == "vote")
+        return false;
       for (const uint32_t r : k_.read(d)) {
         if (contains(writes, r)) return false;
         if (!contains(needed, r)) needed.push_back(r);
@@ -716,8 +781,8 @@ class Seeder {
     for (const uint32_t target : targets) {
       const bool wait = k_.op(target) == Op::kWaitLd || k_.op(target) == Op::kWaitSt;
       Mutant& m = start(Kind::kEarlyRelease, arrive,
-                        std::string("mbarrier.arrive moved before ") + (wait ? "the wait" : "the access") + " in line " +
-                            std::to_string(k_.line(target)));
+                        std::string("mbarrier.arrive moved before ") + (wait ? "the wait" : "the access") +
+                            " in line " + std::to_string(k_.line(target)));
       std::string definitions;
       if (!k_.straight_line(target, last) || !slice(target, arrive, needs(arrive, guard), definitions)) {
         leave_out(m, Verdict::kNotMade, "a branch, or the computation of its operands, stands between");
@@ -729,7 +794,8 @@ class Seeder {
       for (const uint32_t w : k_.on_barrier(arrive, Op::kWait)) end(m, w);
       const bool store = k_.op(target) == Op::kSt || k_.op(target) == Op::kWaitSt;
       if (store) {
-        accept(m, {"tmem-handoff-race", "tmem-missing-wait-st", "tmem-async-overlap", "tmem-mma-completion", "tmem-uninitialized"});
+        accept(m, {"tmem-handoff-race", "tmem-missing-wait-st", "tmem-async-overlap", "tmem-mma-completion",
+                   "tmem-uninitialized"});
       } else if (wait) {
         accept(m, {"tmem-missing-wait-ld", "tmem-handoff-race", "tmem-async-overlap"});
       } else {
@@ -746,7 +812,8 @@ class Seeder {
     std::vector<int64_t> others{*value + 1};
     if (*value > 1) others.push_back(*value / 2);
     for (const int64_t other : others) {
-      Mutant& m = start(Kind::kOtherCount, init, "mbarrier.init with " + std::to_string(other) + " for " + std::to_string(*value));
+      Mutant& m = start(Kind::kOtherCount, init,
+                        "mbarrier.init with " + std::to_string(other) + " for " + std::to_string(*value));
       edit(m, count.span, std::to_string(other));
       bool waited = false, arrived = false;
       for (const Op op : {Op::kWait, Op::kArrive, Op::kArriveExpect, Op::kCommit}) {
@@ -820,9 +887,10 @@ class Seeder {
         leave_out(m, Verdict::kNotMade, "no smaller allocation than 32 columns");
       } else {
         const std::string slot = text(k_.operand(i, where.address).span), half = std::to_string(sizes.columns / 2);
-        before(m, i, "{ .reg .b32 seed_t; " + own + "tcgen05.alloc" + group + ".sync.aligned.shared::cta.b32 " + slot + ", " + half +
-                         "; " + own + "ld.shared.b32 seed_t, " + slot + "; " + own + "tcgen05.dealloc" + group +
-                         ".sync.aligned.b32 seed_t, " + half + "; }");
+        before(m, i,
+               "{ .reg .b32 seed_t; " + own + "tcgen05.alloc" + group + ".sync.aligned.shared::cta.b32 " + slot + ", " +
+                   half + "; " + own + "ld.shared.b32 seed_t, " + slot + "; " + own + "tcgen05.dealloc" + group +
+                   ".sync.aligned.b32 seed_t, " + half + "; }");
       }
     }
     every_warp(i);
@@ -830,7 +898,8 @@ class Seeder {
   }
 
   void too_small(uint32_t i, const Sizes& sizes) {
-    Mutant& m = start(Kind::kAllocTooSmall, i, "alloc and dealloc of " + std::to_string(sizes.columns / 2) + " columns");
+    Mutant& m =
+        start(Kind::kAllocTooSmall, i, "alloc and dealloc of " + std::to_string(sizes.columns / 2) + " columns");
     if (sizes.columns < 64) return leave_out(m, Verdict::kNotMade, "no smaller allocation than 32 columns");
     const std::string half = std::to_string(sizes.columns / 2);
     edit(m, k_.operand(i, k_.roles(i).columns).span, half);
@@ -840,7 +909,8 @@ class Seeder {
       const Op op = k_.op(a);
       if (op != Op::kLd && op != Op::kSt && op != Op::kMma && op != Op::kCp) continue;
       for (const Columns& c : k_.columns(a)) {
-        const bool ours = std::any_of(c.base.terms.begin(), c.base.terms.end(), [&](const auto& t) { return contains(sizes.slots, t.first); });
+        const bool ours = std::any_of(c.base.terms.begin(), c.base.terms.end(),
+                                      [&](const auto& t) { return contains(sizes.slots, t.first); });
         // A stage index takes the value 1 at least, or there would be none.
         int64_t stage = 0;
         for (const auto& [reg, factor] : c.base.terms) {
@@ -868,9 +938,11 @@ class Seeder {
   void every_warp(uint32_t i) {
     const Kernel::Guard guard = k_.guard(i);
     if (guard.reg == kNone) return;
-    Mutant& m = start(Kind::kEveryWarp, i, std::string(k_.op(i) == Op::kAlloc ? "alloc" : "dealloc") + " by every warp");
+    Mutant& m =
+        start(Kind::kEveryWarp, i, std::string(k_.op(i) == Op::kAlloc ? "alloc" : "dealloc") + " by every warp");
     if (guard.branch == kNone) {
-      edit(m, {k_.at(i).span.begin, k_.at(i).opcode_span.begin}, blank({k_.at(i).span.begin, k_.at(i).opcode_span.begin}));
+      edit(m, {k_.at(i).span.begin, k_.at(i).opcode_span.begin},
+           blank({k_.at(i).span.begin, k_.at(i).opcode_span.begin}));
     } else {
       drop(m, guard.branch);
       m.lines.insert(k_.line(i));
@@ -896,7 +968,8 @@ class Seeder {
     const ptx::OperandRoles where = k_.roles(i);
     if (const auto columns = k_.constant(k_.operand(i, where.columns), i)) {
       const int64_t other = *columns > 32 ? *columns / 2 : 64;
-      Mutant& m = start(Kind::kDeallocOtherSize, i, "dealloc of " + std::to_string(other) + " columns for " + std::to_string(*columns));
+      Mutant& m = start(Kind::kDeallocOtherSize, i,
+                        "dealloc of " + std::to_string(other) + " columns for " + std::to_string(*columns));
       edit(m, k_.operand(i, where.columns).span, std::to_string(other));
       end(m, Op::kAlloc);
     }
@@ -904,8 +977,10 @@ class Seeder {
     free_early(i);
   }
 
-  void move_dealloc(uint32_t d, uint32_t target, const std::string& where, std::initializer_list<std::string_view> rules) {
-    Mutant& m = start(Kind::kFreeEarly, d, "dealloc moved before " + where + " in line " + std::to_string(k_.line(target)));
+  void move_dealloc(uint32_t d, uint32_t target, const std::string& where,
+                    std::initializer_list<std::string_view> rules) {
+    Mutant& m =
+        start(Kind::kFreeEarly, d, "dealloc moved before " + where + " in line " + std::to_string(k_.line(target)));
     const Kernel::Guard guard = k_.guard(d);
     std::string definitions;
     if (!slice(target, d, needs(d, guard), definitions)) {
@@ -937,7 +1012,8 @@ class Seeder {
       move_dealloc(d, load, "the last load", {"tmem-use-after-dealloc", "tmem-dealloc-race"});
       if (wait != kNone) {
         move_dealloc(d, wait, "the wait of the last load", {"tmem-missing-wait-ld", "tmem-dealloc-race"});
-        if (wait + 1 < d) move_dealloc(d, wait + 1, "the joins behind the last load", {"tmem-dealloc-race", "tmem-use-after-dealloc"});
+        if (wait + 1 < d)
+          move_dealloc(d, wait + 1, "the joins behind the last load", {"tmem-dealloc-race", "tmem-use-after-dealloc"});
       }
       return;
     }
@@ -992,7 +1068,8 @@ class Seeder {
   void other_columns(uint32_t i) {
     const ptx::OperandRoles where = k_.roles(i);
     std::vector<uint32_t> addresses{where.address};
-    if (k_.op(i) == Op::kMma && where.a != kNone && k_.operand(i, where.a).kind == OperandKind::kAddress) addresses.push_back(where.a);
+    if (k_.op(i) == Op::kMma && where.a != kNone && k_.operand(i, where.a).kind == OperandKind::kAddress)
+      addresses.push_back(where.a);
     if (k_.op(i) == Op::kMma && where.scale_a != kNone) addresses.push_back(where.scale_a);
     const std::vector<uint32_t> allocs = k_.all(Op::kAlloc);
     std::vector<int64_t> distances{512};
@@ -1005,7 +1082,9 @@ class Seeder {
       const Operand& address = k_.operand(i, which);
       if (address.kind != OperandKind::kAddress || address.base != OperandKind::kRegister) continue;
       for (const int64_t by : distances) {
-        Mutant& m = start(Kind::kOtherColumn, i, text(k_.at(i).opcode_span) + ": " + text(address.span) + " at columns +" + std::to_string(by));
+        Mutant& m =
+            start(Kind::kOtherColumn, i,
+                  text(k_.at(i).opcode_span) + ": " + text(address.span) + " at columns +" + std::to_string(by));
         shift(m, address, by);
         end(m, Op::kAlloc);
       }
@@ -1016,13 +1095,20 @@ class Seeder {
 
   void collective(uint32_t i) {
     switch (k_.op(i)) {
-      case Op::kAlloc: case Op::kDealloc: case Op::kRelinquish: case Op::kLd: case Op::kSt: case Op::kWaitLd: case Op::kWaitSt:
+      case Op::kAlloc:
+      case Op::kDealloc:
+      case Op::kRelinquish:
+      case Op::kLd:
+      case Op::kSt:
+      case Op::kWaitLd:
+      case Op::kWaitSt:
         break;
       default:
         return;
     }
     Mutant& m = start(Kind::kLaneGuard, i, text(k_.at(i).opcode_span) + " in lane 0 only");
-    std::string head = "{ .reg .pred seed_p; .reg .b32 seed_l; mov.u32 seed_l, %laneid; setp.eq.u32 seed_p, seed_l, 0; ";
+    std::string head =
+        "{ .reg .pred seed_p; .reg .b32 seed_l; mov.u32 seed_l, %laneid; setp.eq.u32 seed_p, seed_l, 0; ";
     if (k_.at(i).guard != kNone) {
       head += ".reg .pred seed_g; mov.pred seed_g, " + reg_name(k_.at(i).guard) + "; ";
       if (k_.at(i).guard_negated) head += "not.pred seed_g, seed_g; ";
@@ -1034,7 +1120,8 @@ class Seeder {
 
   bool elected(uint32_t reg) const {
     const std::vector<uint32_t>& definitions = k_.definitions(reg);
-    return !definitions.empty() && std::all_of(definitions.begin(), definitions.end(), [&](uint32_t d) { return k_.op(d) == Op::kElect; });
+    return !definitions.empty() &&
+           std::all_of(definitions.begin(), definitions.end(), [&](uint32_t d) { return k_.op(d) == Op::kElect; });
   }
 
   void every_lane(uint32_t i) {
@@ -1059,7 +1146,9 @@ class Seeder {
       if (k_.at(i).guard == predicate && k_.op(i) != Op::kOther) return;  // see every_lane
     }
     std::vector<uint32_t> issued;
-    for (const uint32_t i : k_.forward(elect, [&](uint32_t x) { return k_.op(x) == Op::kElect || k_.op(x) == Op::kBar || k_.op(x) == Op::kClusterArrive; })) {
+    for (const uint32_t i : k_.forward(elect, [&](uint32_t x) {
+           return k_.op(x) == Op::kElect || k_.op(x) == Op::kBar || k_.op(x) == Op::kClusterArrive;
+         })) {
       if (k_.op(i) == Op::kMma || k_.op(i) == Op::kCp || k_.op(i) == Op::kCommit) issued.push_back(i);
     }
     // Behind a join, what a loop leads to may be another thread's.
@@ -1072,7 +1161,8 @@ class Seeder {
   ptx::Span predicate_span(uint32_t elect) const {
     for (uint32_t n = 0; n < k_.at(elect).operand_count; ++n) {
       const Operand& operand = k_.operand(elect, n);
-      if (operand.kind == OperandKind::kRegister && k_.function().registers[operand.ref].type == ptx::Type::kPred) return operand.span;
+      if (operand.kind == OperandKind::kRegister && k_.function().registers[operand.ref].type == ptx::Type::kPred)
+        return operand.span;
     }
     return k_.at(elect).opcode_span;
   }
@@ -1135,7 +1225,8 @@ class Seeder {
     if (!idesc || !first) return;
     const uint32_t n = (*idesc >> 17 & 63) * 8;
     if (n % 64 != 0) return;
-    Mutant& m = start(Kind::kOtherShape, i, "N = " + std::to_string(n / 2) + " behind an mma with N = " + std::to_string(n));
+    Mutant& m =
+        start(Kind::kOtherShape, i, "N = " + std::to_string(n / 2) + " behind an mma with N = " + std::to_string(n));
     edit(m, k_.operand(i, k_.roles(i).idesc).span, std::to_string((*idesc & ~(63u << 17)) | (n / 16) << 17));
     for (uint32_t x = before; x < k_.last() && k_.op(x) != Op::kCommit; ++x) {
       if (k_.op(x) == Op::kMma) end(m, x);
@@ -1160,11 +1251,14 @@ class Seeder {
       // A copy in front of a loop runs whenever the loop does: its branch only selects the issuing warp.
       const bool ran = k_.always_before(other, i) || !k_.in_loop(other);
       if (ran && overlap == Overlap::kYes) {
-        return leave_out(m, Verdict::kAllowed, "an earlier mma has written the accumulator on every path: a wrong sum, but defined");
+        return leave_out(m, Verdict::kAllowed,
+                         "an earlier mma has written the accumulator on every path: a wrong sum, but defined");
       }
       const auto flag_there = k_.constant(k_.operand(other, k_.roles(other).enable_input_d), other);
-      if (!k_.in_loop(other) && k_.in_loop(i) && overlap == Overlap::kUnknown && known && flag_there == 0 && k_.idesc(other) == k_.idesc(i)) {
-        return leave_out(m, Verdict::kAllowed, "copies of this mma in front of the loop have written every stage of the accumulator");
+      if (!k_.in_loop(other) && k_.in_loop(i) && overlap == Overlap::kUnknown && known && flag_there == 0 &&
+          k_.idesc(other) == k_.idesc(i)) {
+        return leave_out(m, Verdict::kAllowed,
+                         "copies of this mma in front of the loop have written every stage of the accumulator");
       }
     }
     for (const uint32_t store : k_.all(Op::kSt)) {
@@ -1196,7 +1290,8 @@ class Seeder {
     Mutant& m = start(Kind::kDropProxyFence, i, "fence.proxy.async dropped");
     drop(m, i);
     const auto uses = [&](uint32_t x) {
-      return k_.op(x) == Op::kMma || k_.op(x) == Op::kCp || k_.op(x) == Op::kProxyFence || is_bulk_store(x) || k_.op(x) == Op::kBulkCopy;
+      return k_.op(x) == Op::kMma || k_.op(x) == Op::kCp || k_.op(x) == Op::kProxyFence || is_bulk_store(x) ||
+             k_.op(x) == Op::kBulkCopy;
     };
     bool read = false;
     for (const uint32_t x : k_.forward(i, uses)) {
@@ -1206,17 +1301,22 @@ class Seeder {
       }
     }
     bool stored = false;
-    for (const uint32_t x : k_.backward(i, [&](uint32_t x) { return k_.op(x) == Op::kProxyFence || k_.op(x) == Op::kMma; })) {
+    for (const uint32_t x :
+         k_.backward(i, [&](uint32_t x) { return k_.op(x) == Op::kProxyFence || k_.op(x) == Op::kMma; })) {
       if (k_.op(x) == Op::kSharedStore && k_.opcode(x).root != "cp") {
         stored = true;
         end(m, x);
       }
     }
     if (!read || !stored) {
-      leave_out(m, Verdict::kOutside, "it stands before a TMA copy, not before an mma or cp that reads what was stored");
+      leave_out(m, Verdict::kOutside,
+                "it stands before a TMA copy, not before an mma or cp that reads what was stored");
     }
   }
-  bool is_bulk_store(uint32_t i) const { return k_.opcode(i).root == "cp" && k_.opcode(i).has("bulk") && k_.op(i) == Op::kOther && k_.at(i).operand_count >= 2; }
+  bool is_bulk_store(uint32_t i) const {
+    return k_.opcode(i).root == "cp" && k_.opcode(i).has("bulk") && k_.op(i) == Op::kOther &&
+           k_.at(i).operand_count >= 2;
+  }
 
   void drop_fence(uint32_t i) {
     if (k_.opcode(i).root != "tcgen05") return;
@@ -1224,7 +1324,8 @@ class Seeder {
     if (op != ptx::Tcgen05::kFenceBefore && op != ptx::Tcgen05::kFenceAfter) return;
     Mutant& m = start(Kind::kDropFence, i, "tcgen05.fence dropped");
     leave_out(m, Verdict::kAllowed,
-              "mbarriers with acquire and release, bar.sync and cluster barriers order without it: a note by rules.md, and notes are "
+              "mbarriers with acquire and release, bar.sync and cluster barriers order without it: a note by rules.md, "
+              "and notes are "
               "not counted");
   }
 
@@ -1270,7 +1371,8 @@ class Seeder {
         // Only the test that decides whether this warp issues: the mma lies behind it on every path.
         uint32_t branch = kNone;
         for (const uint32_t x : k_.forward(i, [&](uint32_t x) { return k_.op(x) == Op::kElect; })) {
-          if (k_.opcode(x).root == "bra" && k_.at(x).guard != kNone && contains(k_.written(i), k_.at(x).guard)) branch = x;
+          if (k_.opcode(x).root == "bra" && k_.at(x).guard != kNone && contains(k_.written(i), k_.at(x).guard))
+            branch = x;
         }
         if (branch == kNone || !k_.always_before(branch, mma)) continue;
         Mutant& m = start(Kind::kPairLeader, i, "both CTAs take the leader's branch");

@@ -51,9 +51,9 @@ enum class Kind : uint8_t {
 struct KindInfo {
   Kind kind;
   std::string_view name;
-  std::string_view what;                     // what is broken
-  std::vector<std::string_view> accepted;    // rules that a person would accept; the first is the one of the kind
-  std::string_view why;                      // why the others are accepted too
+  std::string_view what;                   // what is broken
+  std::vector<std::string_view> accepted;  // rules that a person would accept; the first is the one of the kind
+  std::string_view why;                    // why the others are accepted too
 };
 const std::vector<KindInfo>& kinds();
 const KindInfo& info(Kind kind);
@@ -61,9 +61,9 @@ const KindInfo& info(Kind kind);
 // Why a mutant is not seeded.
 enum class Verdict : uint8_t {
   kSeeded,
-  kAllowed,     // the ISA allows what the mutant does
-  kOutside,     // a fault, but of something that no rule speaks of (rules.md): plain shared memory, mbarrier set-up, hangs
-  kNotMade,     // the change cannot be made by machine here
+  kAllowed,  // the ISA allows what the mutant does
+  kOutside,  // a fault, but of something that no rule speaks of (rules.md): plain shared memory, mbarrier set-up, hangs
+  kNotMade,  // the change cannot be made by machine here
 };
 
 struct Edit {
@@ -74,14 +74,14 @@ struct Edit {
 struct Mutant {
   Kind kind;
   Verdict verdict = Verdict::kSeeded;
-  std::string reason;                // of a verdict other than kSeeded
+  std::string reason;  // of a verdict other than kSeeded
   std::string kernel;
-  uint32_t line = 0;                 // of the instruction that was changed
-  std::string what;                  // "line 72: tcgen05.wait::ld dropped"
-  std::vector<Edit> edits;           // in source order, not overlapping
-  std::vector<std::string> accepted; // empty: those of the kind
-  std::set<uint32_t> lines;          // the changed lines
-  std::set<uint32_t> ends;           // the other ends: lines of what the changed instruction worked on or with
+  uint32_t line = 0;                  // of the instruction that was changed
+  std::string what;                   // "line 72: tcgen05.wait::ld dropped"
+  std::vector<Edit> edits;            // in source order, not overlapping
+  std::vector<std::string> accepted;  // empty: those of the kind
+  std::set<uint32_t> lines;           // the changed lines
+  std::set<uint32_t> ends;            // the other ends: lines of what the changed instruction worked on or with
 };
 
 // All mutants of all kernels of the module, those that are not seeded too.
