@@ -225,6 +225,10 @@ private:
       for (const uint32_t next : k_.successors(s.at)) work.push_back({next, s.used});
     }
     end(m, Op::kDealloc);
+    // The release that a barrier passes on.
+    for (const uint32_t x : k_.forward(wait, [&](uint32_t y) { return k_.op(y) == Op::kWaitLd; })) {
+      if (k_.op(x) == Op::kArrive && releases(x)) end(m, x);
+    }
     if (!fault) {
       leave_out(
           m, Verdict::kAllowed,
