@@ -118,6 +118,16 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   return out;
 }
 
+bool Model::of_parameters(uint32_t term) const {
+  std::vector<uint32_t> leaves;
+  std::vector<bool> seen(terms_.size(), false);
+  leaves_of(term, leaves, seen);
+  return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
+    const uint64_t kind = terms_[l].site >> 60;
+    return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta && (kind == 1 || kind == 2);
+  });
+}
+
 bool Model::decide(uint32_t term, bool truth) {
   if (known_.size() < terms_.size()) known_.resize(terms_.size());
   if (holds(term) == truth) {

@@ -24,6 +24,13 @@ class Model {
   // Decides it: changes the numbers if that is needed. False when no numbers were found; nothing has changed then.
   bool decide(uint32_t term, bool truth);
 
+  // Whether a value is computed from kernel parameters and the launch alone.
+  bool of_parameters(uint32_t term) const;
+  uint64_t number(const warp::Value& value) {
+    if (known_.size() < terms_.size()) known_.resize(terms_.size());
+    return evaluate(value);
+  }
+
  private:
   struct Known {
     uint64_t round = 0;

@@ -137,7 +137,7 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       w->machine.common = this;
       w->machine.serial = &serial_;
       if (w->machine.existing() == 0) w->state = State::kOver;
-      else w->waiting.push_back({0, w->machine.existing(), false});
+      else w->waiting.push_back({{0, w->machine.existing(), false}, {}, true});
       w->step = program_.code[0].first;
       warps_.push_back(std::move(w));
     }
@@ -293,8 +293,8 @@ bool Run::advance(Warp& w) {
   bool progress = false;
   const uint64_t limit = steps + kQuantum;
   while (!stopped_ && w.state == State::kReady && steps < limit) {
-    const uint32_t block = w.waiting.front().block;
-    w.machine.active = w.waiting.front().lanes;
+    const uint32_t block = w.waiting.front().at.block;
+    w.machine.active = w.waiting.front().at.lanes;
     const warp::Code& code = program_.code[block];
     while (w.step < code.last && !stopped_) {
       if (!run_step(w, w.step)) break;
@@ -314,30 +314,66 @@ bool Run::advance(Warp& w) {
   return progress;
 }
 
-void Run::follow(Warp& w, uint32_t, std::vector<Waiting> rest) {
-  w.waiting = std::move(rest);
+// Lanes whose registers are in the machine go to a block, and join the group that waits there.
+void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes) {
+  if (lanes == 0) return;
+  const Waiting at = warp::waiting_at(graph_, from, block, lanes);
+  for (Warp::Group& g : groups) {
+    if (g.at.block != at.block || g.at.again != at.again) continue;
+    if (!g.in_machine) {
+      const std::vector<uint32_t>& live = program_.code[block].live_in;
+      for (size_t n = 0; n < live.size(); ++n) {
+        g.registers[n] = terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n],
+                                      (uint64_t{12} << 60) | ++serial_, 0, program_.register_width[live[n]]);
+      }
+    }
+    g.at.lanes |= lanes;
+    return;
+  }
+  auto place = groups.begin();
+  while (place != groups.end() && warp::running_order(graph_, place->at) <= warp::running_order(graph_, at)) ++place;
+  groups.insert(place, Warp::Group{at, {}, true});
+}
+
+void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
+  w.waiting = std::move(groups);
   if (w.waiting.empty()) {
     w.state = State::kOver;
     return;
   }
-  Waiting& front = w.waiting.front();
-  const uint32_t loop = warp::headed(graph_, front.block);
-  if (loop != kNone) {
-    if (front.again) ++w.rounds[loop];
-    else w.rounds[loop] = 0;
-    front.again = false;
+  for (size_t n = 1; n < w.waiting.size(); ++n) {
+    Warp::Group& g = w.waiting[n];
+    if (!g.in_machine) continue;
+    const std::vector<uint32_t>& live = program_.code[g.at.block].live_in;
+    g.registers.resize(live.size());
+    for (size_t k = 0; k < live.size(); ++k) g.registers[k] = w.machine.registers[live[k]];
+    g.in_machine = false;
   }
-  w.step = program_.code[front.block].first;
+  Warp::Group& front = w.waiting.front();
+  if (!front.in_machine) {
+    const std::vector<uint32_t>& live = program_.code[front.at.block].live_in;
+    for (size_t k = 0; k < live.size(); ++k) w.machine.registers[live[k]] = front.registers[k];
+    front.registers.clear();
+    front.in_machine = true;
+  }
+  w.machine.present = front.at.lanes;
+  const uint32_t loop = warp::headed(graph_, front.at.block);
+  if (loop != kNone) {
+    if (front.at.again) ++w.rounds[loop];
+    else w.rounds[loop] = 0;
+    front.at.again = false;
+  }
+  w.step = program_.code[front.at.block].first;
 }
 
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
   const uint32_t lanes = w.machine.active;
-  std::vector<Waiting> rest(w.waiting.begin() + 1, w.waiting.end());
-  auto wait = [&](uint32_t to, uint32_t which) { warp::add_waiting(graph_, rest, b, to, which); };
+  std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1), std::make_move_iterator(w.waiting.end()));
+  auto wait = [&](uint32_t to, uint32_t which) { go_to(w, rest, b, to, which); };
   if (program_.code[b].skip_to != kNone) {
     wait(program_.code[b].skip_to, lanes);
-    follow(w, b, std::move(rest));
+    follow(w, std::move(rest));
     return true;
   }
   switch (block.ending) {
@@ -395,7 +431,7 @@ bool Run::leave(Warp& w, uint32_t b) {
       break;
     }
   }
-  follow(w, b, std::move(rest));
+  follow(w, std::move(rest));
   return true;
 }
 
@@ -521,23 +557,39 @@ void Run::decide_truths(Warp& w, uint32_t term) {
   walked_[term] = true;
   const warp::Term& t = terms_[term];
   const bool truth = t.width == 1 && t.kind != TermKind::kSum;
-  if (truth && t.uniformity != Uniformity::kLane && !decide(terms_, w.machine.facts, term)) {
-    const bool holds = model_.holds(term);
-    model_.decide(term, holds);
+  if (truth && t.uniformity == Uniformity::kLane) return;
+  if (truth) {
+    // What follows from other facts is written down too, where a value that is chosen by it finds it.
+    const std::optional<bool> known = decide(terms_, w.machine.facts, term);
+    const bool holds = known ? *known : model_.holds(term);
+    if (!known) model_.decide(term, holds);
     assume(terms_, w.machine.facts, term, holds);
     return;
   }
-  if (truth) return;
   // By index: deciding may make terms.
   for (size_t n = 0; n < terms_[term].args.size(); ++n) decide_truths(w, terms_[term].args[n].base);
 }
 
-std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width) {
+std::optional<uint64_t> Run::pick_number(Warp& w, const Value& value, unsigned width) {
+  if (!model_.of_parameters(value.base)) return std::nullopt;
+  const uint64_t n = warp::truncate(model_.number(value), width);
+  const Value same = terms_.apply({Op::kEq, static_cast<uint8_t>(width), false, 0}, value, Value::of(n));
+  if (same.base != 0) {
+    const Truth t = w.machine.truth_of(same, 1);
+    if (t.term != 0) {
+      model_.decide(t.term, !t.inverted);
+      assume(terms_, w.machine.facts, t.term, !t.inverted);
+    }
+  }
+  return n;
+}
+
+std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width, bool pick) {
   const auto l = static_cast<unsigned>(std::countr_zero(lanes));
   Value one = terms_.lane(value, l);
   if (one.base == 0) return warp::truncate(one.number, width);
   auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
-  if (!numbers) return std::nullopt;
+  if (!numbers) return pick ? pick_number(w, one, width) : std::nullopt;
   if (numbers->size() > 1) {
     walked_.assign(terms_.size(), false);
     decide_truths(w, one.base);
@@ -545,7 +597,7 @@ std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes,
     numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
   }
   if (numbers && numbers->size() == 1) return numbers->front();
-  return std::nullopt;
+  return pick ? pick_number(w, one, width) : std::nullopt;
 }
 
 Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
@@ -630,8 +682,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   };
 
   if (m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait) {
-    const auto address = number(w, address_value, lanes, 32);
-    const auto parity = number(w, operand, lanes, 32);
+    const auto address = number(w, address_value, lanes, 32, true);
+    const auto parity = number(w, operand, lanes, 32, true);
     if (!address || !parity) {
       stop(here, !address ? "which mbarrier is waited on is not known" : "the phase that is waited for is not known");
       return false;
@@ -680,7 +732,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   // The others work lane by lane: lanes may name barriers of different CTAs.
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     const uint32_t lane = rest & (~rest + 1);
-    const auto address = number(w, address_value, lane, 32);
+    const auto address = number(w, address_value, lane, 32, true);
     if (!address) {
       stop(here, "which mbarrier this is about is not known");
       return false;
@@ -887,7 +939,7 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
   }
   if (text.find("mbarrier") == std::string_view::npos || first == last || last == kNone) return;
   tick(w);
-  const auto target = number(w, w.machine.shared_address(*arg(step, last)), lanes, 32);
+  const auto target = number(w, w.machine.shared_address(*arg(step, last)), lanes, 32, true);
   if (!target) {
     stop(here, "the mbarrier that this copy completes on is not known");
     return;

@@ -69,7 +69,13 @@ class Run : private warp::CommonMemory {
     explicit Warp(const Ground& ground, warp::Terms& terms, uint32_t rank, uint32_t number, size_t warps);
     warp::Machine machine;
     uint32_t rank, number, index = 0;
-    std::vector<warp::Waiting> waiting;
+    // Lanes that branched apart; the first group runs, and its registers are in the machine.
+    struct Group {
+      warp::Waiting at;
+      std::vector<warp::Value> registers;  // by the registers that its block needs; of all but the first group
+      bool in_machine = false;
+    };
+    std::vector<Group> waiting;
     uint32_t step = 0;
     State state = State::kReady;
     uint32_t exited = 0;             // lanes
@@ -141,7 +147,8 @@ class Run : private warp::CommonMemory {
   void tick_access();
   void proxy_fence(Warp& w, uint32_t n);
   bool choose(Warp& w, uint32_t block, uint32_t instruction, bool* by_trips);
-  void follow(Warp& w, uint32_t from, std::vector<warp::Waiting> rest);
+  void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
+  void follow(Warp& w, std::vector<Warp::Group> groups);
   void stop(uint32_t instruction, std::string reason);
   void stuck();
   void finish();
@@ -193,7 +200,9 @@ class Run : private warp::CommonMemory {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
   }
   // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has them.
-  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width);
+  // What is computed from parameters alone takes the number that the model has for them, if it may be `picked`.
+  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width, bool pick = false);
+  std::optional<uint64_t> pick_number(Warp& w, const warp::Value& value, unsigned width);
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 

@@ -709,7 +709,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   tick(w);
   const Arg* address_arg = arg(step, roles.address);
   if (address_arg == nullptr) return;
-  const auto target = number(w, w.machine.shared_address(*address_arg), lanes, 32);
+  const auto target = number(w, w.machine.shared_address(*address_arg), lanes, 32, true);
   if (!target) {
     stop(here, "the mbarrier that this commit arrives on is not known");
     return;
