@@ -53,7 +53,7 @@ enum class Fault : uint8_t {
   kPairLeader,         // at: the operation issued by both CTAs
   kPairMask,           // at: the commit; numbers: mask, rank
   kClusterExit,        // at: the operation; other: the exit of the CTA that it reaches
-  kStuck,              // at: where a warp waits for good
+  kStuck,              // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
 };
 
 struct Decision {

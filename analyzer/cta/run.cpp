@@ -406,6 +406,7 @@ bool Run::leave(Warp& w, uint32_t b) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }
         if (!by_trips) choices.insert(b);
+        if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
       }
@@ -562,7 +563,10 @@ void Run::decide_truths(Warp& w, uint32_t term) {
     // What follows from other facts is written down too, where a value that is chosen by it finds it.
     const std::optional<bool> known = decide(terms_, w.machine.facts, term);
     const bool holds = known ? *known : model_.holds(term);
-    if (!known) model_.decide(term, holds);
+    if (!known) {
+      model_.decide(term, holds);
+      if (!model_.of_parameters(term)) guessed_data = true;
+    }
     assume(terms_, w.machine.facts, term, holds);
     return;
   }

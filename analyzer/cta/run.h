@@ -52,6 +52,7 @@ class Run : private warp::CommonMemory {
   std::vector<Decision> decisions;
   std::set<uint32_t> choices;       // blocks whose branch was decided by the policy, loops' ends not counted
   bool chose_trips = false;
+  bool guessed_data = false;        // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses

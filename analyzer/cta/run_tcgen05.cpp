@@ -774,7 +774,6 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
 // --- the end ---
 
 void Run::stuck() {
-  const bool guessed = !choices.empty() || chose_trips;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kAlloc) {
       Sighting& s = see(Fault::kOverCapacity, *w, instruction_of(w->step));
@@ -783,30 +782,35 @@ void Run::stuck() {
       return;
     }
   }
+  // A number of rounds or a flag that the kernel is never launched with may well end like this.
+  if (!guessed_data && (!policy_.flipped.empty() || (chose_trips && policy_.trips < 2))) return;
+  // The mbarrier that is short of arrivals; one that has some of them says the most.
+  const Warp* waits = nullptr;
+  const Mbarrier* short_of = nullptr;
+  const Warp* any = nullptr;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kOver || w->state == State::kReady) continue;
-    const uint32_t here = instruction_of(w->step);
-    if (w->waiting.size() > 1) {
-      uncertain.push_back({here, "lanes of one warp wait for each other here"});
-      return;
-    }
+    if (any == nullptr) any = w.get();
     if (w->state != State::kMbarrier) continue;
     const Mbarrier* b = find(w->address);
-    if (b == nullptr || guessed) continue;
-    const auto arrived = static_cast<int64_t>(b->count) - b->pending;
-    if (arrived > 0 && b->pending > 0) {
-      Sighting& s = see(Fault::kArrivalCount, *w, b->init, here);
-      s.first = b->count;
-      s.second = arrived;
-      return;
+    if (b == nullptr || b->pending <= 0) continue;
+    const bool some = b->pending < int64_t{b->count};
+    if (short_of == nullptr || (some && short_of->pending == int64_t{short_of->count})) {
+      short_of = b;
+      waits = w.get();
     }
   }
-  for (const std::unique_ptr<Warp>& w : warps_) {
-    if (w->state == State::kOver || w->state == State::kReady) continue;
-    uncertain.push_back({instruction_of(w->step), guessed ? "no warp can go on from here in a scenario that guesses what is not known"
-                                                          : "no warp can go on from here: this wait is never satisfied"});
+  if (any == nullptr) return;
+  if (guessed_data || short_of == nullptr) {
+    uncertain.push_back({instruction_of(any->step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
+                                                                 : "no warp can go on from here: this wait is never satisfied"});
     return;
   }
+  Sighting& s = see(Fault::kStuck, *waits, short_of->init, instruction_of(waits->step));
+  s.third = short_of->last_arrive;
+  s.first = short_of->count;
+  s.second = int64_t{short_of->count} - short_of->pending;
+  s.extra = short_of->phase;
 }
 
 void Run::finish() {
