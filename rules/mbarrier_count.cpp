@@ -23,6 +23,7 @@ void check_mbarrier_count(Context& context) {
     Draft d = draft(s, report::Level::kWarning, message + ": the wait never ends, and no other warp can go on either");
     d.related.emplace_back(s.other, "waits here");
     if (s.third != kNone) d.related.emplace_back(s.third, "the last arrival");
+    for (uint32_t wait : s.waits) d.related.emplace_back(wait, "another warp waits here");
     return d;
   });
 }

@@ -695,7 +695,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     cta::Mbarrier* b = find(*address);
     waited.insert(*address);
     if (b == nullptr) {
-      stop(here, "the mbarrier that is waited on was not seen to be initialised");
+      // Another warp may still do so; nothing orders the two then.
+      w.state = State::kInit;
+      w.address = static_cast<uint32_t>(*address);
       return false;
     }
     ++asked;
@@ -758,6 +760,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       b.arriving = Knowledge(warps_.size());
       b.done = Knowledge(warps_.size());
       mbarriers_[at] = std::move(b);
+      for (const std::unique_ptr<Warp>& other : warps_) {
+        if (other->state == State::kInit && other->address == at) other->state = State::kReady;
+      }
       add_log(w, here, lanes, "count " + std::to_string(*count));
       continue;
     }
@@ -765,6 +770,11 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     cta::Mbarrier* b = find(at);
     if (b == nullptr) {
       if (m.mbarrier == Mbarrier::kInvalidate) continue;
+      if (rest == lanes && rank_of(at) == w.rank) {
+        w.state = State::kInit;
+        w.address = at;
+        return false;
+      }
       stop(here, "the mbarrier was not seen to be initialised");
       return false;
     }

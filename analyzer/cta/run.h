@@ -59,7 +59,7 @@ class Run : private warp::CommonMemory {
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
  private:
-  enum class State : uint8_t { kReady, kMbarrier, kNamed, kCluster, kAlloc, kOver };
+  enum class State : uint8_t { kReady, kMbarrier, kInit, kNamed, kCluster, kAlloc, kOver };
 
   struct Release {
     uint32_t event = 0;

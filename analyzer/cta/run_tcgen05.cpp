@@ -801,6 +801,11 @@ void Run::stuck() {
     }
   }
   if (any == nullptr) return;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state != State::kInit) continue;
+    uncertain.push_back({instruction_of(w->step), "the mbarrier was not seen to be initialised"});
+    return;
+  }
   if (guessed_data || short_of == nullptr) {
     uncertain.push_back({instruction_of(any->step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
                                                                  : "no warp can go on from here: this wait is never satisfied"});
@@ -811,6 +816,11 @@ void Run::stuck() {
   s.first = short_of->count;
   s.second = int64_t{short_of->count} - short_of->pending;
   s.extra = short_of->phase;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver || w->state == State::kReady || w.get() == waits) continue;
+    const uint32_t where = instruction_of(w->step);
+    if (where != s.other && std::find(s.waits.begin(), s.waits.end(), where) == s.waits.end()) s.waits.push_back(where);
+  }
 }
 
 void Run::finish() {
@@ -824,7 +834,8 @@ void Run::finish() {
     Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
     s.first = what.first;
     s.second = what.second;
-    s.zero_trips = what.zero_trips || loop_never_ran;
+    // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
+    s.zero_trips = what.zero_trips || (loop_never_ran && !operations_[accesses_[access].operation].by_commit());
   }
   // A barrier that nobody waits on has no rounds.
   std::set<uint32_t> seen;
