@@ -34,7 +34,7 @@ struct Command {
   std::string kind;                          // of the mma whose descriptor it is; empty: not said
   std::vector<std::string> rules, no_rules;  // globs
   ptx::Dimensions block;
-  uint32_t cluster = 0;
+  ptx::Dimensions cluster;
 };
 
 // Nothing when there is nothing more to do; `status` is then the exit code (help and version were printed, or what was

@@ -83,7 +83,7 @@ std::vector<uint32_t> Analysis::unreached() const {
   return out;
 }
 
-std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, uint32_t cluster) {
+std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster) {
   auto a = std::make_unique<Analysis>();
   a->module = &module;
   a->kernel = kernel;

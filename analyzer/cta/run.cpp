@@ -638,6 +638,8 @@ void Run::settle(Mbarrier& b) {
     b.pending += b.count;
     b.expects = false;
     b.copied = false;
+    b.seen_from_afar.insert(b.seen_from_afar.end(), b.copied_from_afar.begin(), b.copied_from_afar.end());
+    b.copied_from_afar.clear();
     if (b.count == 0) break;
     for (const std::unique_ptr<Warp>& w : warps_) {
       if (w->state == State::kMbarrier && find(w->address) == &b && b.phase != w->phase) w->state = State::kReady;
@@ -652,9 +654,14 @@ void Run::arrive(Mbarrier& b, uint32_t count, const Knowledge& knowledge, uint32
   settle(b);
 }
 
-void Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit) {
+bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit) {
   const uint32_t rank = rank_of(address);
-  if (rank == w.rank) return;
+  if (rank == w.rank) return true;
+  if (rank >= ranks_ && launch_.cluster_is_guess()) {
+    stop(instruction, "this reaches CTA " + std::to_string(rank) + " of a cluster that was assumed to have " + std::to_string(ranks_) +
+                          " CTAs; give --cluster");
+    return false;
+  }
   ++asked;
   ++decided;
   const Mbarrier* b = find(address);
@@ -662,6 +669,7 @@ void Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
     see(Fault::kPairStart, w, instruction, b == nullptr ? kNone : b->init).other_rank = rank;
   }
   remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank});
+  return true;
 }
 
 bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
@@ -715,6 +723,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
         }
         if (b->relaxed_arrive != kNone) w.last_relaxed = m.relaxed ? here : b->relaxed_arrive;
         b->seen = std::max(b->seen, b->phase);
+        for (uint32_t r : b->seen_from_afar) remote_[r].observed = true;
+        b->seen_from_afar.clear();
       }
       write_result(Value::of(1));
       add_log(w, here, lanes, "waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1));
@@ -766,7 +776,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       add_log(w, here, lanes, "count " + std::to_string(*count));
       continue;
     }
-    if (rank_of(at) != w.rank) reaches(w, at, here, 0);
+    if (rank_of(at) != w.rank && !reaches(w, at, here, 0)) return false;
     cta::Mbarrier* b = find(at);
     if (b == nullptr) {
       if (m.mbarrier == Mbarrier::kInvalidate) continue;
@@ -819,6 +829,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     ++asked;
     ++decided;
     for (const auto& [warp, event] : b->previous) {
+      if (launch_.cluster_is_guess() && ranks_ > 1) break;  // how many arrive is not known
       if (w.known.any.knows(warp, event)) continue;
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
@@ -992,7 +1003,10 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     for (uint32_t granule = a.written / 16; granule < a.written / 16 + 2048; ++granule) stored_.erase(granule);
   }
   for (uint32_t t : a.targets) {
-    if (rank_of(t) != w.rank) reaches(w, t, here, 0);
+    const size_t before = remote_.size();
+    if (rank_of(t) != w.rank && !reaches(w, t, here, 0)) return;
+    a.remotes.push_back(remote_.size() > before ? static_cast<uint32_t>(before) : kNone);
+    if (remote_.size() > before) remote_.back().is_copy = true;
     if (Mbarrier* b = find(t)) ++b->under_way;
   }
   add_log(w, here, lanes, "");
@@ -1011,9 +1025,10 @@ bool Run::deliver() {
       regions_[begin] = {begin + a.bytes, serial};
     }
   }
-  for (uint32_t t : a.targets) {
-    Mbarrier* b = find(t);
+  for (size_t n = 0; n < a.targets.size(); ++n) {
+    Mbarrier* b = find(a.targets[n]);
     if (b == nullptr) continue;
+    if (n < a.remotes.size() && a.remotes[n] != kNone) b->copied_from_afar.push_back(a.remotes[n]);
     if (a.kind == Arrival::Kind::kCopy) {
       if (b->under_way > 0) --b->under_way;
       b->copied = true;

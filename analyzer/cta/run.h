@@ -114,6 +114,7 @@ class Run : private warp::CommonMemory {
     Knowledge knowledge;
     uint32_t written = 0;           // shared address of what a copy writes, with `bytes`
     uint32_t bytes = 0;
+    std::vector<uint32_t> remotes;  // by target: index of the remote signal, or kNone
   };
 
   struct Word {
@@ -172,7 +173,7 @@ class Run : private warp::CommonMemory {
   void settle(Mbarrier& b);
   void check_named(uint32_t rank, uint32_t id);
   void check_cluster();
-  void reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit);
+  bool reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit);
   uint32_t threads_left(uint32_t rank) const;
 
   // Tensor Memory
@@ -249,7 +250,7 @@ class Run : private warp::CommonMemory {
   // The last ordinary store to each 16 bytes of shared memory.
   struct Stored { uint32_t warp, event, instruction; };
   std::unordered_map<uint32_t, Stored> stored_;
-  struct Remote { uint32_t warp, event, commit, instruction, rank; };
+  struct Remote { uint32_t warp, event, commit, instruction, rank; bool is_copy = false, observed = false; };
   std::vector<Remote> remote_;                // signals and accesses that reach another CTA
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
   struct PairFree { uint32_t phase, instruction; };

@@ -248,7 +248,7 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
       Sighting& s = named(see(Fault::kStoreNotWaited, other, a.instruction, x.instruction));
       s.other_warp = w.number;
     } else if (x.by_commit()) {
-      const bool scales = earlier.role == Role::kScale && x.form.op == Tcgen05::kCp && same_warp;
+      const bool scales = (earlier.role == Role::kScale || earlier.role == Role::kMetadata) && x.form.op == Tcgen05::kCp && same_warp;
       named(see(scales ? Fault::kScaleCopyOverlap : Fault::kAsyncOverlap, w, x.instruction, a.instruction));
     } else {
       named(see(Fault::kNotComplete, w, x.instruction, a.instruction)).sure = true;
@@ -760,7 +760,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   }
   for (uint32_t t : a.targets) {
     if (covers) commit_targets[here].insert(t);
-    reaches(w, t, here, w.commits);
+    if (!reaches(w, t, here, w.commits)) return;
     if (find(t) == nullptr) {
       if (t >> kernel::kRankShift == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
       return;
@@ -804,6 +804,12 @@ void Run::stuck() {
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state != State::kInit) continue;
     uncertain.push_back({instruction_of(w->step), "the mbarrier was not seen to be initialised"});
+    return;
+  }
+  const bool assumed = launch_.cluster_is_guess() && ranks_ > 1;
+  if (assumed && short_of != nullptr) {
+    uncertain.push_back({instruction_of(waits->step), "this wait is never satisfied in a cluster of " + std::to_string(ranks_) +
+                                                          " CTAs, which was assumed; give --cluster"});
     return;
   }
   if (guessed_data || short_of == nullptr) {
@@ -862,6 +868,7 @@ void Run::finish() {
   for (const Remote& r : remote_) {
     ++asked;
     ++decided;
+    if (r.is_copy && r.observed) continue;
     const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;
