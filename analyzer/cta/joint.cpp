@@ -65,7 +65,11 @@ class Driver {
     out_.asked += run.asked;
     out_.decided += run.decided;
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
-    for (Sighting& s : run.sightings) add(std::move(s));
+    // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
+    const bool idle = run.idle() && !(policy.flipped.empty() && policy.trips == Policy{}.trips);
+    if (!idle) {
+      for (Sighting& s : run.sightings) add(std::move(s));
+    }
     for (const warp::Uncertain& u : run.uncertain) {
       note(u.instruction, u.reason);
       ++out_.asked;

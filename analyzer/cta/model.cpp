@@ -109,7 +109,8 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
       const int64_t slope = difference(here + static_cast<uint64_t>(step)) - d0;
       if (slope == 0) continue;
       const int64_t at = static_cast<int64_t>(here) - d0 * step / slope;
-      for (int64_t near : {at, at - 1, at + 1, at - step, at + step}) out.push_back(static_cast<uint64_t>(near));
+      // The larger ones first: sizes that a kernel is really launched with are not negative.
+      for (int64_t near : {at + 1, at + step, at, at - 1, at - step}) out.push_back(static_cast<uint64_t>(near));
     }
   }
   out.insert(out.end(), kUsual.begin(), kUsual.end());
@@ -134,17 +135,42 @@ bool Model::decide(uint32_t term, bool truth) {
     decisions_.emplace_back(term, truth);
     return true;
   }
+  const std::unordered_map<uint32_t, uint64_t> before = numbers_;
+  // Several conditions that must hold together: one after the other.
+  const Term& t = terms_[term];
+  if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
+      ((t.operation.op == Op::kAnd && truth) || (t.operation.op == Op::kOr && !truth))) {
+    const size_t decided = decisions_.size();
+    bool all = true;
+    for (size_t n = 0; n < 2 && all; ++n) {
+      const std::vector<warp::Terms::Part> parts = terms_.parts(terms_[term].args[n].base);
+      if (parts.size() != 1) continue;
+      const bool inverse = parts[0].coefficient != 1;
+      all = decide(parts[0].term, truth != inverse);
+    }
+    if (all && holds(term) == truth) {
+      decisions_.emplace_back(term, truth);
+      return true;
+    }
+    decisions_.resize(decided);
+    numbers_ = before;
+    ++round_;
+  }
   std::vector<uint32_t> leaves;
   std::vector<bool> seen(terms_.size(), false);
   leaves_of(term, leaves, seen);
-  const std::unordered_map<uint32_t, uint64_t> before = numbers_;
   size_t attempts = 0;
-  for (uint32_t leaf : leaves) {
-    for (uint64_t n : candidates(leaf, term)) {
-      ++attempts;
-      if (attempt(leaf, n, term, truth)) {
-        decisions_.emplace_back(term, truth);
-        return true;
+  // Sizes and counts are not negative; what no such number satisfies may take others.
+  for (const bool negative : {false, true}) {
+    for (uint32_t leaf : leaves) {
+      const bool launch = terms_[leaf].site >> 60 == 2;
+      for (uint64_t n : candidates(leaf, term)) {
+        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative || (negative && launch)) continue;
+        ++attempts;
+        if (attempt(leaf, n, term, truth)) {
+          decisions_.emplace_back(term, truth);
+          return true;
+        }
       }
     }
   }
@@ -152,6 +178,7 @@ bool Model::decide(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
     const uint64_t old = numbers_[leaves[a]];
     for (uint64_t n : candidates(leaves[a], term)) {
+      if (warp::sign_extend(n, terms_[leaves[a]].width) < 0 && terms_[leaves[a]].width > 1) continue;
       numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
       ++round_;
       for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {

@@ -63,7 +63,8 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   for (uint32_t b = 0; b < g.blocks.size(); ++b) {
     for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
       const Meaning& m = a.program->meanings[a.module->instructions[i].opcode];
-      if (is_protocol(m.action)) ++events_in_[b];
+      // What touches Tensor Memory says more about which way is the usual one than a barrier does.
+      if (is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
       if (writes_tensor_memory(m)) writes[b] = true;
     }
   }

@@ -45,6 +45,8 @@ class Run : private warp::CommonMemory {
  public:
   Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
   void go();
+  // Whether nothing touched Tensor Memory.
+  bool idle() const { return operations_.empty(); }
 
   std::vector<Sighting> sightings;
   std::vector<warp::Uncertain> uncertain;
