@@ -13,10 +13,9 @@ using warp::Value;
 namespace {
 
 // Sizes that kernels are launched with, and the small numbers that loops turn on.
-constexpr std::array<uint64_t, 34> kUsual = {0,   1,   2,   3,   4,   5,   6,   7,   8,    16,   17,   32,   63,   64,       65,       96,        127,
-                                             128, 129, 192, 255, 256, 257, 320, 384, 512,  640,  1024, 2048, 4096, 1u << 16, 1u << 20, 1u << 30, 0x7fffffff};
+constexpr std::array<uint64_t, 18> kUsual = {0, 1, 2, 3, 4, 5, 8, 16, 63, 64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
 constexpr size_t kMostLeaves = 12;
-constexpr size_t kMostAttempts = 1500;
+constexpr size_t kMostAttempts = 400;
 
 }  // namespace
 
@@ -135,6 +134,7 @@ bool Model::decide(uint32_t term, bool truth) {
     decisions_.emplace_back(term, truth);
     return true;
   }
+  if (failed_.contains({term, truth})) return false;
   const std::unordered_map<uint32_t, uint64_t> before = numbers_;
   // Several conditions that must hold together: one after the other.
   const Term& t = terms_[term];
@@ -165,9 +165,10 @@ bool Model::decide(uint32_t term, bool truth) {
     for (uint32_t leaf : leaves) {
       const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : candidates(leaf, term)) {
-        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative || (negative && launch)) continue;
+        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative || (launch && (negative || n == 0))) continue;
         ++attempts;
         if (attempt(leaf, n, term, truth)) {
+          this->attempts += attempts;
           decisions_.emplace_back(term, truth);
           return true;
         }
@@ -186,6 +187,7 @@ bool Model::decide(uint32_t term, bool truth) {
         for (uint64_t k : candidates(leaves[b], term)) {
           if (++attempts >= kMostAttempts) break;
           if (attempt(leaves[b], k, term, truth)) {
+            this->attempts += attempts;
             decisions_.emplace_back(term, truth);
             return true;
           }
@@ -198,6 +200,8 @@ bool Model::decide(uint32_t term, bool truth) {
   }
   numbers_ = before;
   ++round_;
+  this->attempts += attempts;
+  failed_.insert({term, truth});
   return false;
 }
 

@@ -241,13 +241,16 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
       break;
     }
   }
-  erase_words(address, address + bytes);
   if (value != nullptr && bytes <= 8) {
     fresh.known = true;
     fresh.value = *value;
     if (value->constant()) fresh.value.number = warp::truncate(value->number, bytes * 8);
   }
-  words_[address] = std::move(fresh);
+  // Data that is another word in each lane need not be kept: what is read where nothing is known is not known.
+  auto near = words_.lower_bound(address >= 16 ? address - 16 : 0);
+  const bool touches = near != words_.end() && near->first < address + bytes;
+  if (touches) erase_words(address, address + bytes);
+  if (fresh.known || touches) words_[address] = std::move(fresh);
   for (uint32_t granule = address / 16; granule <= (address + bytes - 1) / 16; ++granule) {
     stored_[granule] = {w.index, w.known.any.event(w.index), here};
   }
@@ -306,9 +309,12 @@ bool Run::advance(Warp& w) {
     if (stopped_ || w.state != State::kReady || w.step < code.last) break;
     ++steps;
     progress = true;
+    const uint64_t tried = model_.attempts;
     leave(w, block);
-    if (steps > budget_) {
-      stop(graph_.blocks[block].first, "the joint run takes more than its budget of " + std::to_string(budget_) + " steps");
+    work += model_.attempts - tried;
+    if (steps + work > budget_) {
+      over_budget = true;
+      stopped_ = true;
     }
   }
   facts_ = std::move(w.machine.facts);
@@ -746,9 +752,14 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     return true;
   }
 
-  // The others work lane by lane: lanes may name barriers of different CTAs.
-  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+  // Lanes may name barriers of different CTAs: one group after the other.
+  for (uint32_t rest = lanes; rest != 0;) {
     const uint32_t lane = rest & (~rest + 1);
+    uint32_t group = lane;
+    if (terms_.uniform(address_value, rest) && (!has_operand || terms_.uniform(operand, rest))) group = rest;
+    const auto arriving = static_cast<uint32_t>(std::popcount(group));
+    const uint32_t before = rest;
+    rest &= ~group;
     const auto address = number(w, address_value, lane, 32, true);
     if (!address) {
       stop(here, "which mbarrier this is about is not known");
@@ -781,7 +792,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     cta::Mbarrier* b = find(at);
     if (b == nullptr) {
       if (m.mbarrier == Mbarrier::kInvalidate) continue;
-      if (rest == lanes && rank_of(at) == w.rank) {
+      if (before == lanes && rank_of(at) == w.rank) {
         w.state = State::kInit;
         w.address = at;
         return false;
@@ -807,7 +818,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       a.warp = w.index;
       a.instruction = here;
       a.knowledge = w.known;
-      if (opcode_text(here).find("noinc") == std::string_view::npos) ++b->pending;
+      a.count = arriving;
+      if (opcode_text(here).find("noinc") == std::string_view::npos) b->pending += arriving;
       under_way_.push_back(std::move(a));
       continue;
     }
@@ -820,6 +832,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       }
       count = static_cast<uint32_t>(*c);
     }
+    count *= arriving;
     write_result(Value::of(b->phase & 1));
     Knowledge k = w.known;
     if (m.relaxed) {
@@ -834,7 +847,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       if (w.known.any.knows(warp, event)) continue;
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
-      s.second = b->count + std::popcount(rest);
+      s.second = int64_t{b->count} + arriving;
       s.third = 1;
       break;
     }
@@ -1035,7 +1048,7 @@ bool Run::deliver() {
       b->copied = true;
       settle(*b);
     } else {
-      arrive(*b, 1, a.knowledge, a.instruction);
+      arrive(*b, a.count, a.knowledge, a.instruction);
     }
   }
   return true;

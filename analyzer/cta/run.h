@@ -56,6 +56,8 @@ class Run : private warp::CommonMemory {
   bool chose_trips = false;
   bool guessed_data = false;        // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
+  uint64_t work = 0;                // of deciding what is unknown, in steps
+  bool over_budget = false;
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
@@ -116,6 +118,7 @@ class Run : private warp::CommonMemory {
     Knowledge knowledge;
     uint32_t written = 0;           // shared address of what a copy writes, with `bytes`
     uint32_t bytes = 0;
+    uint32_t count = 1;             // arrivals
     std::vector<uint32_t> remotes;  // by target: index of the remote signal, or kNone
   };
 
