@@ -12,7 +12,7 @@ namespace {
 // CTAs of a cluster that are stepped together.
 constexpr uint32_t kMaxRanks = 8;
 // Branches that are decided the other way, one scenario each.
-constexpr size_t kMaxFlips = 8;
+constexpr size_t kMaxFlips = 10;
 
 class Driver {
  public:
@@ -88,7 +88,7 @@ class Driver {
       note(u.instruction, u.reason);
       ++out_.asked;
     }
-    stopped_ = stopped_ || !run.complete;
+    stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
     return {std::move(run.choices), run.chose_trips};

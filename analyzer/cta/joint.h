@@ -94,7 +94,7 @@ struct Joint {
 
 struct JointSetting {
   bool log = false;
-  uint64_t step_budget = 150'000;  // of all scenarios; the first one may take as many by itself
+  uint64_t step_budget = 200'000;  // of all scenarios; the first one may take as many by itself
 };
 
 Joint run_jointly(const Analysis& analysis, const JointSetting& setting);

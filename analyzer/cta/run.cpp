@@ -402,7 +402,9 @@ bool Run::leave(Warp& w, uint32_t b) {
       }
       if (t.unknown != 0) {
         bool by_trips = false;
-        bool first = choose(w, b, block.ender, &by_trips);
+        bool unusual = false;
+        bool first = choose(w, b, &by_trips, &unusual);
+        const bool wish = first;
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
           if (!model_.decide(t.term, first != t.inverted)) {
             first = !first;
@@ -412,6 +414,8 @@ bool Run::leave(Warp& w, uint32_t b) {
         } else if (t.term != 0) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }
+        wish_came(unusual, first == wish);
+        if (stopped_) return false;
         if (!by_trips) choices.insert(b);
         if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
@@ -443,7 +447,18 @@ bool Run::leave(Warp& w, uint32_t b) {
   return true;
 }
 
-bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
+// A policy that differs from the usual one in nothing that is possible need not be followed to the end.
+void Run::wish_came(bool unusual, bool granted) {
+  if (!unusual || differs_) return;
+  if (granted) {
+    differs_ = true;
+  } else if (++refused_ >= 2) {
+    nothing_new = true;
+    stopped_ = true;
+  }
+}
+
+bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
   const Block& block = graph_.blocks[b];
   const uint32_t s0 = block.successors[0];
   const uint32_t s1 = block.successors[1];
@@ -458,6 +473,7 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
     chose_trips = true;
     const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
     const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
+    *unusual = (done < policy_.trips) != (done < Policy{}.trips);
     return in0 == (done < policy_.trips);
   }
   if (ground_.control.can_exit[s0] != ground_.control.can_exit[s1]) {
@@ -470,10 +486,16 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
   if (ground_.guards_writes[b]) {
     *by_trips = true;
     chose_trips = true;
-    if (policy_.trips == 0) first = !first;
+    if (policy_.trips == 0) {
+      first = !first;
+      *unusual = true;
+    }
     return first;
   }
-  if (policy_.flipped.contains(b)) first = !first;
+  if (policy_.flipped.contains(b)) {
+    first = !first;
+    *unusual = true;
+  }
   // In a loop that has gone round often enough, the way that may lead out of it.
   if (block.loop != kNone && w.rounds[block.loop] > std::max(policy_.trips, 2u) + 2) first = !first;
   return first;

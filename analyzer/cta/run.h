@@ -58,6 +58,7 @@ class Run : private warp::CommonMemory {
   uint64_t asked = 0, decided = 0, steps = 0;
   uint64_t work = 0;                // of deciding what is unknown, in steps
   bool over_budget = false;
+  bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
@@ -153,7 +154,8 @@ class Run : private warp::CommonMemory {
   void tick(Warp& w);
   void tick_access();
   void proxy_fence(Warp& w, uint32_t n);
-  bool choose(Warp& w, uint32_t block, uint32_t instruction, bool* by_trips);
+  bool choose(Warp& w, uint32_t block, bool* by_trips, bool* unusual);
+  void wish_came(bool unusual, bool granted);
   void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
   void follow(Warp& w, std::vector<Warp::Group> groups);
   void stop(uint32_t instruction, std::string reason);
@@ -213,6 +215,8 @@ class Run : private warp::CommonMemory {
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
+  unsigned refused_ = 0;  // wishes of this policy alone that the model ruled out
+  bool differs_ = false;  // one was granted
   const Ground& ground_;
   const Policy& policy_;
   const kernel::Graph& graph_;
