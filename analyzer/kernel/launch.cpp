@@ -74,7 +74,7 @@ std::string block_assumption(const Launch& launch, std::string_view kernel) {
     case Launch::Ground::kMaximum:
       return name + ": launched with its largest block, " + threads + " threads (.maxntid); give --block if it is another";
     case Launch::Ground::kInferred:
-      return name + ": no block size is stated; " + threads + " threads inferred from its barriers; give --block if it is another";
+      return name + ": no block size is stated; " + threads + " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
     case Launch::Ground::kAssumed:
       return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
   }
