@@ -96,6 +96,7 @@ class Driver {
 
   void add(Sighting s) {
     for (Sighting& other : out_.sightings) {
+      if (s.fault == Fault::kNoFence && other.fault == Fault::kNoFence) return;
       if (other.fault != s.fault || other.at != s.at || other.other != s.other) continue;
       // The scenario that is the easier to believe.
       other.sure = other.sure || s.sure;

@@ -45,6 +45,7 @@ enum class Fault : uint8_t {
   kManyThreads,        // at: the mma, cp, shift or commit
   kArrivalCount,       // at: the arrive; other: the init; numbers: count, arrivals
   kFence,              // at: the wait; other: the arrive; third: the access
+  kNoFence,            // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
   kProxyFence,         // at: the mma or cp; other: the store
   kPairFree,           // at: the dealloc; other: what is not joined
   kPairFreeLoads,      // the same, of the peer's own loads and stores only

@@ -148,8 +148,20 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
 // --- common memory ---
 
 void Run::tick(Warp& w) {
-  w.known.any.tick(w.index);
-  w.known.fenced.tick(w.index);
+  w.known.tick(w.index);
+}
+
+// What a warp tells others when it arrives somewhere, and what it learns of those it has waited for.
+Knowledge Run::handed_on(const Warp& w) const {
+  Knowledge k = w.known;
+  k.strict = w.at_fence.strict;
+  return k;
+}
+
+void Run::told(Warp& w, const Knowledge& k) {
+  w.known.any.join(k.any);
+  w.known.fenced.join(k.fenced);
+  w.unfenced.strict.join(k.strict);
 }
 
 // Memory accesses of one step are one event.
@@ -744,6 +756,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       const bool immediate = b->phase == 0;
       if (!immediate) {
         w.known.any.join(b->done.any);
+        w.unfenced.strict.join(b->done.strict);
         if (m.relaxed) {
           w.unfenced.fenced.join(b->done.fenced);
           w.last_relaxed = here;
@@ -839,7 +852,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       a.targets = {at};
       a.warp = w.index;
       a.instruction = here;
-      a.knowledge = w.known;
+      a.knowledge = handed_on(w);
       a.count = arriving;
       if (opcode_text(here).find("noinc") == std::string_view::npos) b->pending += arriving;
       under_way_.push_back(std::move(a));
@@ -856,7 +869,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     }
     count *= arriving;
     write_result(Value::of(b->phase & 1));
-    Knowledge k = w.known;
+    Knowledge k = handed_on(w);
     if (m.relaxed) {
       k.fenced = w.at_fence.fenced;
       b->relaxed_arrive = here;
@@ -896,7 +909,7 @@ void Run::check_named(uint32_t rank, uint32_t id) {
   for (uint32_t k = 0; k < warps_per_cta_; ++k) {
     Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
     if (w.state != State::kNamed || w.named != id || w.named_generation == b.generation) continue;
-    w.known.join(b.done);
+    told(w, b.done);
     w.state = State::kReady;
     ++w.step;
   }
@@ -923,7 +936,7 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   if (*count != 0) b.expected = static_cast<uint32_t>(*count);
   b.arrived += aligned ? 32 : static_cast<uint32_t>(std::popcount(lanes));
   if (b.arriving.any.size() == 0) b.arriving = Knowledge(warps_.size());
-  b.arriving.join(w.known);
+  b.arriving.join(handed_on(w));
   w.releases.push_back({w.known.any.event(w.index), here});
   add_log(w, here, lanes, "barrier " + std::to_string(*id));
   ++asked;
@@ -968,7 +981,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     tick(w);
     if (cluster_arriving_.any.size() == 0) cluster_arriving_ = Knowledge(warps_.size());
     w.cluster_arrived |= lanes;
-    cluster_arriving_.join(w.known);
+    cluster_arriving_.join(handed_on(w));
     w.releases.push_back({w.known.any.event(w.index), here});
     add_log(w, here, lanes, "");
     if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
@@ -984,7 +997,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     w.state = State::kCluster;
     return false;
   }
-  if (cluster_phase_ != 0) w.known.join(cluster_done_);
+  if (cluster_phase_ != 0) told(w, cluster_done_);
   return true;
 }
 

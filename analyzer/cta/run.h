@@ -153,6 +153,8 @@ class Run : private warp::CommonMemory {
   void lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction);
   void tick(Warp& w);
   void tick_access();
+  Knowledge handed_on(const Warp& w) const;
+  void told(Warp& w, const Knowledge& k);
   void proxy_fence(Warp& w, uint32_t n);
   bool choose(Warp& w, uint32_t block, bool* by_trips, bool* unusual);
   void wish_came(bool unusual, bool granted);
@@ -265,6 +267,7 @@ class Run : private warp::CommonMemory {
   struct PairFree { uint32_t phase, instruction; };
   std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
   std::set<std::array<uint32_t, 4>> seen_;
+  bool said_unfenced_ = false;
 };
 
 }  // namespace tmemlint::cta

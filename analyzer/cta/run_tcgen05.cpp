@@ -226,6 +226,9 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   if (a.complete(w.known.any)) {
     if (!same_warp && !a.complete(w.known.fenced) && w.last_relaxed != kNone) {
       named(see(Fault::kFence, w, w.last_relaxed, a.instruction)).third = x.instruction;
+    } else if (!same_warp && !said_unfenced_ && !a.complete(w.known.strict)) {
+      said_unfenced_ = true;
+      named(see(Fault::kNoFence, w, x.instruction, a.instruction));
     }
     return;
   }
@@ -357,8 +360,12 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     case Tcgen05::kCommit: commit(w, n, step, roles, m.form, lanes); break;
     case Tcgen05::kFenceBefore:
       w.at_fence.fenced = w.known.fenced;
+      w.at_fence.strict = w.known.strict;
       break;
-    case Tcgen05::kFenceAfter: w.known.fenced.join(w.unfenced.fenced); break;
+    case Tcgen05::kFenceAfter:
+      w.known.fenced.join(w.unfenced.fenced);
+      w.known.strict.join(w.unfenced.strict);
+      break;
     default: break;
   }
   return true;
@@ -729,8 +736,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   a.commit = w.commits;
   a.instruction = here;
   a.knowledge = w.known;  // a commit implies tcgen05.fence::before_thread_sync
-  a.knowledge.any.see_commit(w.index, w.commits);
-  a.knowledge.fenced.see_commit(w.index, w.commits);
+  a.knowledge.see_commit(w.index, w.commits);
   a.targets = {static_cast<uint32_t>(*target)};
   if (form.multicast) {
     const Arg* m = arg(step, roles.mask);
