@@ -75,13 +75,13 @@ public:
           " [" + printable(finding.rule) + "]");
     for (const Related& related : finding.related) note(related.place, printable(related.message));
     for (size_t i = 0; i < finding.path.size(); ++i) {
-      note(finding.path[i].place, "step " + std::to_string(i + 1) + ": " + printable(finding.path[i].message));
+      step(finding.path[i].place, "step " + std::to_string(i + 1) + ": " + printable(finding.path[i].message));
     }
   }
 
   void incomplete(const Incomplete& first, uint64_t places) {
     std::string message = printable(first.reason);
-    if (!first.kernel.empty()) message += " (kernel " + printable(first.kernel) + ")";
+    if (!first.kernel.empty()) message += " (kernel " + printable(readable_kernel(first.kernel)) + ")";
     if (places > 1) message += " [" + counted(places, "place") + ", the first is here]";
     head(ptx_position(first.place), "incomplete", Color::kIncomplete, message, "");
     if (has_source_line(first.place)) {
@@ -98,7 +98,13 @@ public:
     ptx_line(*error.text, error.span);
   }
 
-  void assumption(const std::string& assumption) { head("tmemlint:", "note", Color::kNote, printable(assumption), ""); }
+  void assumption(const std::string& assumption) {
+    // "kernel: what was assumed"
+    const size_t colon = assumption.find(": ");
+    std::string text = assumption;
+    if (colon != std::string::npos) text = readable_kernel(assumption.substr(0, colon)) + assumption.substr(colon);
+    head("tmemlint:", "note", Color::kNote, printable(text), "");
+  }
 
 private:
   std::string paint(std::string_view color, std::string_view text) const {
@@ -113,7 +119,7 @@ private:
     kernel_ = finding.kernel;
     file_ = path;
     raw_line(paint(Color::kBold, printable(path) + ":") + " in kernel " +
-             paint(Color::kBold, printable(finding.kernel)) + ":");
+             paint(Color::kBold, printable(readable_kernel(finding.kernel))) + ":");
   }
 
   void head(const std::string& position, std::string_view level, std::string_view color, std::string_view message,
@@ -122,6 +128,12 @@ private:
     const bool loud = level != "note";
     raw_line(paint(Color::kBold, position) + " " + paint(color, label) + " " +
              (loud ? paint(Color::kBold, message) : std::string(message)) + std::string(rule));
+  }
+
+  // A step of the path is one line: what stands there is not what is to be changed.
+  void step(const Place& at, const std::string& message) {
+    const bool readable = has_source_line(at) && sources_ != nullptr && sources_->line(at.source).has_value();
+    head(readable ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
   }
 
   void note(const Place& at, const std::string& message) { place(at, "note", Color::kNote, message, ""); }
@@ -151,9 +163,18 @@ private:
     }
   }
 
+  // Of a long chain of calls the innermost and the two outermost: the author's own code is at the outer end, and what lies
+  // between is a library's.
   void inlined(const Place& at) {
-    for (const SourcePosition& call : at.inlined_at) {
-      std::string position = position_text(call);
+    constexpr size_t kOuter = 2;
+    const size_t count = at.inlined_at.size();
+    for (size_t n = 0; n < count; ++n) {
+      if (n == 1 && count > kOuter + 2) {
+        const size_t left_out = count - 1 - kOuter;
+        head(position_text(at.source), "note", Color::kNote, "inlined through " + counted(left_out, "more call"), "");
+        n = count - kOuter;
+      }
+      std::string position = position_text(at.inlined_at[n]);
       position.pop_back();  // the colon: this one stands inside the message
       head(position_text(at.source), "note", Color::kNote, "inlined at " + position, "");
     }
