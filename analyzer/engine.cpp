@@ -39,6 +39,17 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     context.end();
   }
   report_incomplete(context);
+  if (options.stats) {
+    report::KernelStats stats;
+    stats.file = module.source->path();
+    stats.kernel = module.functions[kernel].name;
+    stats.asked = analysis->joint->asked;
+    stats.decided = analysis->joint->decided;
+    stats.scenarios = analysis->joint->scenarios;
+    stats.stepped = analysis->joint->steps;
+    for (const warp::WarpGraph& w : analysis->warps) stats.evaluated += w.steps;
+    results.stats.push_back(std::move(stats));
+  }
   std::string note = kernel::assumption(analysis->launch, module.functions[kernel].name);
   if (!note.empty()) results.assumptions.push_back(std::move(note));
 }

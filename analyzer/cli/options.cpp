@@ -126,6 +126,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
          },
          "CTAs per cluster of kernels that state none (.reqnctapercluster)")
       ->option_text("X[,Y,Z]");
+  app.add_flag("--stats", command.stats, "Say per kernel what was asked, decided and executed");
+  app.add_flag("--explain-kernel", command.explain_kernel,
+               "Print what each warp does instead of findings: allocations, accesses, waits, arrivals, joins");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
   add_choice(app, "--color", command.color,
              {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},

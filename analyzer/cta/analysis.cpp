@@ -109,7 +109,8 @@ std::vector<uint32_t> Analysis::unreached() const {
   return out;
 }
 
-std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster) {
+std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,
+                                  const JointSetting& setting) {
   auto a = std::make_unique<Analysis>();
   a->module = &module;
   a->kernel = kernel;
@@ -123,7 +124,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->terms = std::make_unique<warp::Terms>();
   follow_warps(*a);
   infer_block(*a);
-  a->joint = std::make_shared<const Joint>(run_jointly(*a, JointSetting{}));
+  a->joint = std::make_shared<const Joint>(run_jointly(*a, setting));
   return a;
 }
 

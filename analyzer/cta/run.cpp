@@ -659,8 +659,8 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   return sightings.back();
 }
 
-void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text) {
-  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text)});
+void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns) {
+  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text), columns});
 }
 
 // --- barriers ---

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/cta/analysis.h"
 #include "analyzer/cta/barrier.h"
 #include "analyzer/cta/joint.h"
 #include "analyzer/cta/model.h"
@@ -205,7 +206,7 @@ class Run : private warp::CommonMemory {
   void reach_peer(Warp& w, uint32_t operation);
 
   Sighting& see(Fault fault, const Warp& w, uint32_t at, uint32_t other = kNone);
-  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text);
+  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns = 0);
   uint32_t instruction_of(uint32_t step) const { return program_.steps[step].instruction; }
   const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;

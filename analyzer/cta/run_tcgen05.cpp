@@ -470,7 +470,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     erase_words(where, where + 4);
     words_[where] = std::move(word);
   }
-  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base));
+  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base), static_cast<int32_t>(columns));
   (void)form;
   return true;
 }
@@ -558,7 +558,7 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   for (const std::unique_ptr<Warp>& other : warps_) {
     if (other->state == State::kAlloc && other->rank == w.rank) other->state = State::kReady;
   }
-  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base));
+  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base), -static_cast<int32_t>(a.columns));
   (void)n;
 }
 

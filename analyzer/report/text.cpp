@@ -226,6 +226,19 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
   for (const Finding& finding : results.findings) printer.finding(finding);
   print_incomplete(results.incomplete, printer);
   for (const std::string& assumption : results.assumptions) printer.assumption(assumption);
+  for (const KernelStats& s : results.stats) {
+    printer.raw_line(printable(s.file) + ": " + printable(readable_kernel(s.kernel)) + ": " + std::to_string(s.decided) + " of " +
+                     counted(s.asked, "question") + " decided, " + counted(s.scenarios, "scenario") + ", " +
+                     counted(s.stepped, "warp-instruction") + " stepped together, " + std::to_string(s.evaluated) + " evaluated warp by warp");
+  }
+  if (results.stats.size() > 1) {
+    KernelStats all;
+    for (const KernelStats& s : results.stats) {
+      all.asked += s.asked;
+      all.decided += s.decided;
+    }
+    printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") + " decided");
+  }
   printer.raw_line(summary_line(results, hidden_notes));
   return printer.take();
 }
