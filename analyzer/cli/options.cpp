@@ -15,7 +15,7 @@ constexpr const char* kAbout =
 constexpr const char* kFooter = R"(Examples:
   tmemlint kernel.ptx                         check one file
   tmemlint --strict --block 192 build/ptx/    all .ptx below a folder; incomplete analysis fails
-  cuobjdump -ptx libk.so | tmemlint -         check what a library carries
+  nvcc -ptx -arch=sm_100a k.cu -o - | tmemlint -   check what the compiler makes
   tmemlint --format sarif --output out.sarif kernel.ptx
   tmemlint --no-rule 'tmem-pair-*' kernel.ptx
   tmemlint --explain tmem-alloc-size
