@@ -229,6 +229,7 @@ void Machine::execute(const Step& step, uint32_t number) {
     return;
   }
   const Meaning& m = meaning(step);
+  if (m.atomic && common == nullptr) change_atomically(step, m);
   switch (m.action) {
     case Action::kPure: pure(step, m); break;
     case Action::kCompare: compare(step, m); break;
@@ -708,6 +709,21 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
   }
   memory.store(at, bytes, stored);
+}
+
+// The word at a known shared address holds something unknown from now on, for every warp.
+void Machine::change_atomically(const Step& step, const Meaning& m) {
+  for (unsigned n = 0; n < step.argument_count; ++n) {
+    if (!arg(step, n).address) continue;
+    const Value address = generic_address(arg(step, n), m.space);
+    if (!address.constant() || kernel::window_of(address.number) != kSharedWindow) return;
+    SharedWrites::Record record;
+    record.bytes = 8;
+    record.unknown = true;
+    writes.add(address.number, record);
+    memory.clobber(address.number, record.bytes);
+    return;
+  }
 }
 
 void Machine::store_step(const Step& step, const Meaning& m) {

@@ -90,6 +90,7 @@ class Machine {
   void elect(const Step& step);
   void load(const Step& step, const Meaning& m);
   void store_step(const Step& step, const Meaning& m);
+  void change_atomically(const Step& step, const Meaning& m);
   void generic(const Step& step, const Meaning& m);
   void fresh(const Step& step);
   void copy_in(const Step& step);

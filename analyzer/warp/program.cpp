@@ -18,7 +18,9 @@ using ptx::Operand;
 namespace {
 
 bool is_event(const Meaning& m) {
-  if (m.atomic && m.space != MemorySpace::kGlobal) return true;  // a word that warps may poll
+  // Words of shared memory that warps poll.
+  if (m.atomic && m.space != MemorySpace::kGlobal) return true;
+  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric)) return true;
   switch (m.action) {
     case Action::kTcgen05: case Action::kMbarrier: case Action::kBarrier: case Action::kClusterBarrier:
     case Action::kProxyFence: case Action::kAsyncCopy: case Action::kGridDependency: return true;
@@ -236,7 +238,7 @@ class Compiler {
         for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
           const uint32_t i = writers[n].instruction;
           need_block(writers[n].block);
-          if (is_event(meaning(i))) continue;
+          if (is_event(meaning(i)) && meaning(i).action != Action::kLoad) continue;
           need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
             const MemorySpace s = meaning(i).space;
