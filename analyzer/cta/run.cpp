@@ -784,7 +784,7 @@ bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
   if (b == nullptr || !w.known.any.knows(b->init_warp, b->init_event)) {
     see(Fault::kPairStart, w, instruction, b == nullptr ? kNone : b->init).other_rank = rank;
   }
-  remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank});
+  remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank, address});
   return true;
 }
 
@@ -983,6 +983,11 @@ void Run::check_named(uint32_t rank, uint32_t id) {
   if (b.arrived < expected || b.arrived == 0) return;
   b.arrived -= expected;
   ++b.generation;
+  // Warps that have exited count as arrived: the barrier is complete only after they left.
+  for (uint32_t k = 0; b.expected == 0 && k < warps_per_cta_; ++k) {
+    const Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
+    if (w.state == State::kOver) b.arriving.join(w.known);
+  }
   b.done = b.arriving;
   if (b.arrived == 0) b.arriving = Knowledge(warps_.size());
   b.expected = 0;
@@ -1049,6 +1054,9 @@ void Run::check_cluster() {
   }
   if (std::none_of(warps_.begin(), warps_.end(), [&](const auto& w) { return w->cluster_phase > cluster_phase_; })) return;
   ++cluster_phase_;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver) cluster_arriving_.join(w->known);
+  }
   cluster_done_ = cluster_arriving_;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kCluster && w->cluster_phase <= cluster_phase_) w->state = State::kReady;

@@ -272,7 +272,7 @@ class Run : private warp::CommonMemory {
   // The last ordinary store to each 16 bytes of shared memory.
   struct Stored { uint32_t warp, event, instruction; };
   std::unordered_map<uint32_t, Stored> stored_;
-  struct Remote { uint32_t warp, event, commit, instruction, rank; bool is_copy = false, observed = false; };
+  struct Remote { uint32_t warp, event, commit, instruction, rank, target; bool is_copy = false, observed = false; };
   std::vector<Remote> remote_;                // signals and accesses that reach another CTA
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
   struct PairFree { uint32_t phase, instruction; };

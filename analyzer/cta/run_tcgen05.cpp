@@ -883,7 +883,8 @@ void Run::finish() {
   for (const Remote& r : remote_) {
     ++asked;
     ++decided;
-    if (r.is_copy && r.observed) continue;
+    // A copy that signals a barrier which its CTA never waits on says nothing of when it is done with.
+    if (r.is_copy && (r.observed || !waited.contains(r.target))) continue;
     const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;
