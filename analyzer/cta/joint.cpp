@@ -91,6 +91,11 @@ class Driver {
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
+    for (auto& [key, places] : run.places) {
+      Places& all = out_.places[key];
+      all.lanes.insert(places.lanes.begin(), places.lanes.end());
+      all.all = all.all && places.all;
+    }
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), run.chose_trips};
   }

@@ -65,6 +65,7 @@ class Run : private warp::CommonMemory {
   bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
+  std::map<std::pair<uint32_t, uint32_t>, Places> places;
   std::set<uint32_t> odd_allocs;    // allocs of a size that is not legal: their own rule says so
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 

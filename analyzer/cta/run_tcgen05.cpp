@@ -585,6 +585,9 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
+  Places& seen = places[{step.instruction, w.number}];
+  if (at.known) seen.lanes.insert(at.lane);
+  else seen.all = false;
   // A warp reaches the 32 lanes of its place in the warpgroup, whatever else the address says.
   const uint32_t window = (w.number % 4) * 2;
   auto halves = static_cast<uint8_t>(3u << window);
