@@ -197,6 +197,18 @@ TEST(Late, ACommitOfAnotherThreadTracksNothing) {
                           "warning tmem-exit-in-flight `    ret;`"));
 }
 
+TEST(Late, TheCommitsOfTwoWarpsMakeOnePhase) {
+  auto halves = [](unsigned count) {
+    return ptx_kernel(begin(256, init("full", count)) + where("%w0", elected(mma("%ta", "%no") + commit("full"))) +
+                      where("%w1", elected(mma("%ta+128", "%no") + commit("full"))) + wait("full", "0") + load("%tw") +
+                      kWaitLoads + load("%tw+128", " // @second") + kWaitLoads + end(256));
+  };
+  EXPECT_THAT(said(halves(2)), IsEmpty());
+  // One commit completes the phase, the other one the next.
+  EXPECT_THAT(said(halves(1)), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @second",
+                                           "warning tmem-exit-in-flight `    ret;`"));
+}
+
 TEST(Late, ACommitThatNobodyWaitsFor) {
   EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) + produce("empty") + wait("empty", "0") +
                               end(128))),
@@ -372,6 +384,24 @@ TEST(Clusters, RemoteArrivalsAreCounted) {
   EXPECT_THAT(said(from_afar(129, "")), ElementsAre("warning tmem-mbarrier-count @init"));
 }
 
+TEST(Clusters, WarpsThatHaveExitedAreNotWaitedFor) {
+  EXPECT_THAT(said(ptx_kernel(begin(32) + "@%w3 bra GONE;\n" + join_cluster() +
+                                  "@!%w0 bra GONE;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\nGONE:\n",
+                              pair())),
+              IsEmpty());
+}
+
+TEST(Clusters, EachPhaseOfTheBarrierHasItsOwnArrivals) {
+  // Two joins, and a third arrive whose wait the other CTA does not come to: what is behind it is never reached.
+  const std::string arrive = "barrier.cluster.arrive.aligned;\n";
+  EXPECT_THAT(said(ptx_kernel(begin(32) + join_cluster() + join_cluster() + end(32), pair())), IsEmpty());
+  EXPECT_THAT(said(ptx_kernel(begin(32) + join_cluster() +
+                                  where("%cta0", arrive + "barrier.cluster.wait.aligned; // @alone\n") +
+                                  "@%cta0 bra OUT;\nbar.sync 1, 160;\nOUT:\n" + end(32),
+                              pair())),
+              ElementsAre("incomplete @alone"));
+}
+
 TEST(Clusters, ACtaThatMayBeGoneIsNotSignalled) {
   // CTA 0 does not wait for CTA 1's arrivals, and exits.
   auto signalled = [](const std::string& last) {
@@ -526,6 +556,51 @@ TEST(UnknownTrips, LoopsOfOneCountRunEquallyOften) {
               ElementsAre("warning tmem-mbarrier-count @init-full"));
 }
 
+TEST(UnknownTrips, CountsThatAreWrittenDifferently) {
+  // Warp 1 hands out ceil(n / 64) tickets; warp 0 takes one for each 64 of n that are left, or for each 32.
+  auto steps = [](const std::string& step) {
+    return ptx_kernel(
+        begin(128, init("full", 1, " // @init-full") + init("empty", 1) + init("ring", 1)) + "mov.b32 %r20, 0;\n" +
+        where("%w1",
+              elected("add.u32 %r30, %n, 63;\nshr.u32 %r30, %r30, 6;\nGIVE:\nsetp.ge.u32 %p1, %r20, %r30;\n@%p1 bra "
+                      "GIVEN;\nand.b32 %r21, %r20, 1;\nxor.b32 %r21, %r21, 1;\n" +
+                      wait("empty", "%r21") +
+                      "mbarrier.arrive.shared::cta.b64 _, [full];\nadd.u32 %r20, %r20, 1;\nbra GIVE;\nGIVEN:\n")) +
+        where("%w0",
+              elected("mov.u32 %r40, %n;\nTAKE:\nsetp.le.s32 %p1, %r40, 0;\n@%p1 bra TAKEN;\nand.b32 %r21, %r20, 1;\n" +
+                      wait("full", "%r21") + "setp.ne.u32 %p2, %r20, 0;\n" + mma("%ta", "%p2") + commit("empty") +
+                      "add.u32 %r20, %r20, 1;\nsub.u32 %r40, %r40, " + step + ";\nbra TAKE;\nTAKEN:\n" +
+                      commit("ring"))) +
+        wait("ring", "0") + kConsume + end(128));
+  };
+  EXPECT_THAT(said(steps("64")), IsEmpty());
+  EXPECT_THAT(said(steps("32")), ElementsAre("warning tmem-mbarrier-count @init-full"));
+}
+
+TEST(UnknownTrips, TilesByTheNumberOfTheCta) {
+  // Tiles ctaid, ctaid + nctaid, ... below n, in two warps that keep their own count; `start` is where the second one
+  // begins.
+  auto persistent = [](const std::string& start) {
+    return ptx_kernel(
+        begin(128, init("full", 1, " // @init") + init("empty", 1)) +
+        "mov.b32 %r20, 0;\nmov.u32 %r40, %ctaid.x;\nmov.u32 %r41, %nctaid.x;\n" +
+        where(
+            "%w1",
+            elected(
+                "MORE:\nsetp.ge.u32 %p1, %r40, %n;\n@%p1 bra DONE;\nand.b32 %r21, %r20, 1;\nxor.b32 %r22, %r21, 1;\n" +
+                wait("empty", "%r22") + mma("%ta", "%no", " // @mma") + commit("full") +
+                "add.u32 %r20, %r20, 1;\nadd.u32 %r40, %r40, %r41;\nbra MORE;\nDONE:\n")) +
+        where("%w0", start + "NEXT:\nsetp.ge.u32 %p1, %r40, %n;\n@%p1 bra LAST;\nand.b32 %r21, %r20, 1;\n" +
+                         wait("full", "%r21") + load("%tw") + kWaitLoads + "tcgen05.fence::before_thread_sync;\n" +
+                         elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n") +
+                         "add.u32 %r20, %r20, 1;\nadd.u32 %r40, %r40, %r41;\nbra NEXT;\nLAST:\n") +
+        end(128));
+  };
+  EXPECT_THAT(said(persistent("")), IsEmpty());
+  // One tile more than are computed: its wait never ends.
+  EXPECT_THAT(said(persistent("sub.u32 %r40, %r40, %r41;\n")), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
 TEST(UnknownTrips, WaitsBehindALoopGoWithItsCount) {
   // The consumer waits once for each of the n commits, and once more only where the last one is outstanding.
   auto drain = [](const std::string& condition) {
@@ -560,6 +635,16 @@ TEST(Flags, BothWaysOfAnUnknownFlagAreTried) {
                 IsEmpty())
         << relation;
   }
+}
+
+TEST(Flags, OneConditionIsWrittenInTwoWays) {
+  // n > 4 and n >= 5 are the same; n >= 4 is not, and with n = 4 the columns are read that no mma has written.
+  auto read = [](const std::string& condition) {
+    return ptx_kernel(begin(128, init("full", 1)) + "setp.gt.s32 %p1, %n, 4;\n" + condition +
+                      where("%p1", produce() + wait("full", "0")) + where("%p2", kConsume) + end(128));
+  };
+  EXPECT_THAT(said(read("setp.ge.s32 %p2, %n, 5;\n")), IsEmpty());
+  EXPECT_THAT(said(read("setp.ge.s32 %p2, %n, 4;\n")), ElementsAre("warning tmem-uninitialized @load"));
 }
 
 TEST(Flags, OneDecisionHoldsEverywhere) {

@@ -214,6 +214,34 @@ TEST(Columns, OfAnAccumulatorByLayout) {
   EXPECT_THAT(said(one_mma(ws, "0x02100490", 64, 56)), ElementsAre("error tmem-column-bounds @mma"));
 }
 
+TEST(Columns, OfAnAccumulatorOfAPair) {
+  // The leader of the pair issues one mma on 64 columns of both CTAs.
+  auto in_pair = [](const std::string& idesc, unsigned column) {
+    Setting s;
+    s.cluster = 2;
+    const std::string alloc = where("%first", init("full", 1) + "fence.mbarrier_init.release.cluster;\n") +
+                              join_cluster() +
+                              where("%w0", "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], 64;\n") +
+                              join() + "ld.shared.b32 %ta, [slot];\n";
+    return ptx_kernel(
+        alloc +
+            where("%cta0",
+                  where("%w0", elected("mov.b32 %r10, " + idesc +
+                                       ";\nmov.b16 %h1, 3;\ntcgen05.mma.cta_group::2.kind::f16 [%ta+" + number(column) +
+                                       "], %a, %b, %r10, %no; // @mma\n"
+                                       "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::"
+                                       "cluster.b64 [full], %h1;\n"))) +
+            wait("full", "0") + join_cluster() +
+            where("%w0", "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %ta, 64;\n"),
+        s);
+  };
+  // Layout A, M = 256: N columns, here 64. Layout B, M = 128: N / 2.
+  EXPECT_THAT(said(in_pair("0x10100490", 0)), IsEmpty());
+  EXPECT_THAT(said(in_pair("0x10100490", 16)), ElementsAre("error tmem-column-bounds @mma"));
+  EXPECT_THAT(said(in_pair("0x08100490", 32)), IsEmpty());
+  EXPECT_THAT(said(in_pair("0x08100490", 48)), ElementsAre("error tmem-column-bounds @mma"));
+}
+
 TEST(Columns, OfAnAInTensorMemory) {
   // 16 elements of 16 bits are 8 columns.
   auto from = [](unsigned column) {
