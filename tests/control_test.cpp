@@ -18,7 +18,6 @@ namespace {
 using ptx::kNone;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
 // A kernel whose blocks are named by the marks of their lines, `// @name`.
 struct Built {

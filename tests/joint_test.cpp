@@ -100,7 +100,7 @@ TEST(Counts, AnArriveMayCountForSeveral) {
   EXPECT_THAT(said(two_rounds(9, arrive)), ElementsAre("warning tmem-mbarrier-count @init"));
 }
 
-TEST(Counts, AnUnguardedCommitArrivesOnce) {
+TEST(Counts, ACommitIsOneArrival) {
   // All of warp 1 arrives, one thread of it commits too: 33 arrivals.
   const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [empty];\n" + elected(commit("empty"));
   EXPECT_THAT(said(two_rounds(33, arrive)), IsEmpty());
@@ -601,8 +601,8 @@ TEST(UnknownTrips, TilesByTheNumberOfTheCta) {
   EXPECT_THAT(said(persistent("sub.u32 %r40, %r40, %r41;\n")), ElementsAre("warning tmem-mbarrier-count @init"));
 }
 
-TEST(UnknownTrips, WaitsBehindALoopGoWithItsCount) {
-  // The consumer waits once for each of the n commits, and once more only where the last one is outstanding.
+TEST(UnknownTrips, TheLastCommitIsWaitedForByItsParity) {
+  // Each round waits for the commit of the one before; behind the loop the last commit is waited for, if there was any.
   auto drain = [](const std::string& condition) {
     return ptx_kernel(
         begin(128, init("full", 1)) + "mov.b32 %r20, 0;\n" +
@@ -618,6 +618,10 @@ TEST(UnknownTrips, WaitsBehindALoopGoWithItsCount) {
       "setp.eq.u32 %p2, %r20, 0;\n@%p2 bra FIRST;\nsub.u32 %r21, %r20, 1;\nand.b32 %r21, %r21, 1;\n" +
       wait("full", "%r21") + "FIRST:\n";
   EXPECT_THAT(said(drain(before)), IsEmpty());
+  // A parity tells two phases apart, not n: without the waits in the loop the last one is satisfied by an earlier
+  // commit.
+  EXPECT_THAT(said(drain("")),
+              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-exit-in-flight `    ret;`"));
 }
 
 // --- flags ---
