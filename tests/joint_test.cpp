@@ -842,6 +842,8 @@ TEST(Scenarios, WhatIsNotKnownIsAQuestion) {
   ASSERT_EQ(columns.run.uncertain.size(), 1u);
   EXPECT_EQ(columns.run.uncertain[0].reason, "which columns this touches could not be followed");
   EXPECT_LT(columns.run.decided, columns.run.asked);
+  // A commit arrives on what was never initialised.
+  EXPECT_THAT(said(ptx_kernel(begin(128) + produce() + end(128))), ElementsAre("incomplete @commit"));
   // For how many arrivals an mbarrier is, is a parameter.
   EXPECT_THAT(said(ptx_kernel(begin(128, "mbarrier.init.shared::cta.b64 [full], %n; // @init\n") + produce() +
                               wait("full", "0") + kConsume + end(128))),

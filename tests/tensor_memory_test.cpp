@@ -97,9 +97,6 @@ TEST(Pipelined, InKernels) {
   EXPECT_THAT(said(pair(mma("%ta", "%no"), wide)), ElementsAre("error tmem-async-overlap @wide"));
   EXPECT_THAT(said(pair(copy, mma("%ta", "%yes"))), IsEmpty());
   EXPECT_THAT(said(pair(mma("%ta", "%no"), copy)), ElementsAre("error tmem-async-overlap @cp"));
-  EXPECT_THAT(
-      said(pair(mma("%ta", "%no"), commit("empty"))),
-      ElementsAre("incomplete `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [empty];`"));
 }
 
 TEST(Pipelined, AnOperandInTensorMemoryMustBeComplete) {
