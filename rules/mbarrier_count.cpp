@@ -17,12 +17,13 @@ void check_mbarrier_count(Context& context) {
     return d;
   });
   for_each(context, {Fault::kStuck}, [&](const Sighting& s) {
-    std::string message = s.second == 0 ? "nothing arrives on this mbarrier in the round that warp " + std::to_string(s.warp) + " waits for"
+    std::string message = s.bytes ? "bytes are announced on this mbarrier, but no copy completes on it in the round that warp " + std::to_string(s.warp) + " waits for"
+                          : s.second == 0 ? "nothing arrives on this mbarrier in the round that warp " + std::to_string(s.warp) + " waits for"
                                         : "this mbarrier expects " + std::to_string(s.first) + " arrivals, but only " +
                                               std::to_string(s.second) + " come in the round that warp " + std::to_string(s.warp) + " waits for";
     Draft d = draft(s, report::Level::kWarning, message + ": the wait never ends, and no other warp can go on either");
     d.related.emplace_back(s.other, "waits here");
-    if (s.third != kNone) d.related.emplace_back(s.third, "the last arrival");
+    if (s.third != kNone) d.related.emplace_back(s.third, s.bytes ? "announced here" : "the last arrival");
     for (uint32_t wait : s.waits) d.related.emplace_back(wait, "another warp waits here");
     return d;
   });

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cta/analysis.h"
 #include "analyzer/cta/joint.h"
 #include "analyzer/engine.h"
 

@@ -16,6 +16,7 @@ struct Mbarrier {
   int64_t pending = 0;       // arrivals that are still to come
   uint32_t phase = 0;        // the one that is current, from 0
   bool expects = false;      // bytes are announced for this phase
+  uint32_t announced = UINT32_MAX;  // instruction of the last expect_tx
   uint32_t under_way = 0;    // asynchronous copies that will complete here
   bool copied = false;       // one of them has
   Knowledge arriving;        // of those that arrived in this phase

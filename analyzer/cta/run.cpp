@@ -317,7 +317,7 @@ void Run::go() {
       complete = true;
       break;
     }
-    if (deliver()) continue;
+    if (deliver() || let_other_lanes_go_on()) continue;
     // Polls see what they wait for as late as they can.
     const auto polls = std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
     if (polls != warps_.end() && ++polls_released_ < 1000) {
@@ -370,12 +370,91 @@ bool Run::advance(Warp& w) {
   return progress;
 }
 
+// Lanes that branched apart each make progress: while some wait, the others of their warp can go on (independent thread
+// scheduling). Returns false when all that is left waits for something that has not changed.
+bool Run::let_other_lanes_go_on() {
+  const uint64_t now = changes_ + writes_;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kReady || w->state == State::kOver || w->state == State::kAlloc || w->waiting.size() < 2) continue;
+    const auto other = std::find_if(w->waiting.begin() + 1, w->waiting.end(), [&](const Warp::Group& g) {
+      return g.parked == State::kReady || g.changes != now;
+    });
+    if (other == w->waiting.end()) continue;
+    Warp::Group next = std::move(*other);
+    w->waiting.erase(other);
+    Warp::Group front = std::move(w->waiting.front());
+    w->waiting.erase(w->waiting.begin());
+    front.registers = w->machine.registers;
+    front.in_machine = false;
+    front.parked = w->state;
+    front.step = w->step;
+    front.address = w->address;
+    front.phase = w->phase;
+    front.named = w->named;
+    front.named_generation = w->named_generation;
+    front.changes = now;
+    w->waiting.push_back(std::move(front));
+    w->state = State::kReady;
+    std::vector<Warp::Group> groups;
+    groups.push_back(std::move(next));
+    groups.insert(groups.end(), std::make_move_iterator(w->waiting.begin()), std::make_move_iterator(w->waiting.end()));
+    follow(*w, std::move(groups));
+    return true;
+  }
+  return false;
+}
+
+// A group that waited is the one that runs again.
+void Run::resume(Warp& w, Warp::Group group) {
+  w.machine.registers = std::move(group.registers);
+  w.machine.present = group.at.lanes;
+  w.step = group.step;
+  w.failed = {kNone, 0};
+  w.state = State::kReady;
+  if (group.parked == State::kNamed) {
+    w.named = group.named;
+    w.named_generation = group.named_generation;
+    const NamedBarrier& b = named_[{w.rank, w.named}];
+    if (b.generation == w.named_generation) {
+      w.state = State::kNamed;
+    } else {
+      told(w, b.done);
+      ++w.step;
+    }
+  }
+  w.waiting.insert(w.waiting.begin(), Warp::Group{group.at, {}, true});
+}
+
+// Where a whole warp must come together, lanes that went on alone wait for those that they left behind.
+bool Run::converged(Warp& w, uint32_t n) {
+  auto waits_here = [&](const Warp::Group& g) { return g.parked == State::kConverge && g.step == n; };
+  if (std::none_of(w.waiting.begin(), w.waiting.end(), [](const Warp::Group& g) { return g.parked != State::kReady; })) return true;
+  for (size_t k = 1; k < w.waiting.size();) {
+    Warp::Group& g = w.waiting[k];
+    if (!waits_here(g)) {
+      ++k;
+      continue;
+    }
+    for (size_t r = 0; r < g.registers.size(); ++r) {
+      w.machine.registers[r] = terms_.blend(w.machine.active, w.machine.registers[r], g.registers[r],
+                                            (uint64_t{12} << 60) | ++serial_, 0, program_.register_width[r]);
+    }
+    w.machine.active |= g.at.lanes;
+    w.waiting.front().at.lanes |= g.at.lanes;
+    w.machine.present = w.machine.active;
+    w.waiting.erase(w.waiting.begin() + static_cast<ptrdiff_t>(k));
+  }
+  if (w.waiting.size() == 1) return true;
+  w.state = State::kConverge;
+  return false;
+}
+
 // Lanes whose registers are in the machine go to a block, and join the group that waits there.
 void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes) {
   if (lanes == 0) return;
   const Waiting at = warp::waiting_at(graph_, from, block, lanes);
   for (Warp::Group& g : groups) {
-    if (g.at.block != at.block || g.at.again != at.again) continue;
+    if (g.at.block != at.block || g.at.again != at.again || g.parked != State::kReady) continue;
     if (!g.in_machine) {
       const std::vector<uint32_t>& live = program_.code[block].live_in;
       for (size_t n = 0; n < live.size(); ++n) {
@@ -386,8 +465,12 @@ void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32
     g.at.lanes |= lanes;
     return;
   }
+  // Those that wait come last.
   auto place = groups.begin();
-  while (place != groups.end() && warp::running_order(graph_, place->at) <= warp::running_order(graph_, at)) ++place;
+  while (place != groups.end() && place->parked == State::kReady &&
+         warp::running_order(graph_, place->at) <= warp::running_order(graph_, at)) {
+    ++place;
+  }
   groups.insert(place, Warp::Group{at, {}, true});
 }
 
@@ -404,6 +487,12 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
     g.registers.resize(live.size());
     for (size_t k = 0; k < live.size(); ++k) g.registers[k] = w.machine.registers[live[k]];
     g.in_machine = false;
+  }
+  if (w.waiting.front().parked != State::kReady) {
+    Warp::Group front = std::move(w.waiting.front());
+    w.waiting.erase(w.waiting.begin());
+    resume(w, std::move(front));
+    return;
   }
   Warp::Group& front = w.waiting.front();
   if (!front.in_machine) {
@@ -614,9 +703,16 @@ bool Run::run_step(Warp& w, uint32_t n) {
       w.machine.execute(step, n);
       return true;
   }
+  if (w.waiting.size() > 1) {
+    const std::string_view text = opcode_text(step.instruction);
+    const bool together = text.find(".aligned") != std::string_view::npos || text.starts_with("bar.");
+    if (together && !converged(w, n)) return false;
+  }
   const Truth guard = w.machine.guard_of(step);
   const uint32_t lanes = guard.yes | guard.unknown;
   if (lanes == 0) return true;
+  const bool waits = m.mbarrier == warp::Mbarrier::kTestWait || m.mbarrier == warp::Mbarrier::kTryWait;
+  if (m.action != Action::kTcgen05 && !waits) ++changes_;
   switch (m.action) {
     case Action::kTcgen05: return tcgen05(w, n, step, m, lanes);
     case Action::kMbarrier: return mbarrier(w, n, step, m, lanes);
@@ -929,7 +1025,10 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       b->live = false;
       continue;
     }
-    if (m.mbarrier == Mbarrier::kExpectTx || m.mbarrier == Mbarrier::kArriveExpectTx) b->expects = true;
+    if (m.mbarrier == Mbarrier::kExpectTx || m.mbarrier == Mbarrier::kArriveExpectTx) {
+      b->expects = true;
+      b->announced = here;
+    }
     if (m.mbarrier == Mbarrier::kCompleteTx) {
       b->copied = true;
       settle(*b);
@@ -1084,7 +1183,12 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     tick(w);
     if (cluster_arriving_.any.size() == 0) cluster_arriving_ = Knowledge(warps_.size());
     w.cluster_arrived |= lanes;
-    cluster_arriving_.join(handed_on(w));
+    Knowledge k = handed_on(w);
+    if (m.relaxed) {
+      k.fenced = w.at_fence.fenced;
+      cluster_relaxed_ = here;
+    }
+    cluster_arriving_.join(k);
     w.releases.push_back({w.known.any.event(w.index), here});
     add_log(w, here, lanes, "");
     if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
@@ -1100,7 +1204,10 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     w.state = State::kCluster;
     return false;
   }
-  if (cluster_phase_ != 0) told(w, cluster_done_);
+  if (cluster_phase_ != 0) {
+    told(w, cluster_done_);
+    if (cluster_relaxed_ != kNone) w.last_relaxed = cluster_relaxed_;
+  }
   return true;
 }
 
@@ -1169,6 +1276,7 @@ bool Run::deliver() {
   if (under_way_.empty()) return false;
   Arrival a = std::move(under_way_.front());
   under_way_.pop_front();
+  ++changes_;
   if (a.bytes != 0 && a.kind == Arrival::Kind::kCopy) {
     const uint64_t serial = ++serial_;
     for (uint32_t t : a.targets) {

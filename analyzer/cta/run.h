@@ -70,7 +70,7 @@ class Run : private warp::CommonMemory {
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
  private:
-  enum class State : uint8_t { kReady, kPoll, kMbarrier, kInit, kNamed, kCluster, kAlloc, kOver };
+  enum class State : uint8_t { kReady, kPoll, kMbarrier, kInit, kNamed, kCluster, kAlloc, kConverge, kOver };
 
   struct Release {
     uint32_t event = 0;
@@ -86,6 +86,11 @@ class Run : private warp::CommonMemory {
       warp::Waiting at;
       std::vector<warp::Value> registers;  // by the registers that its block needs; of all but the first group
       bool in_machine = false;
+      // A group that waits, while other lanes of its warp go on: `registers` are all of them then.
+      State parked = State::kReady;
+      uint32_t step = 0;
+      uint32_t address = 0, phase = 0, named = 0, named_generation = 0;
+      uint64_t changes = 0;              // Run::changes_ when it began to wait
     };
     std::vector<Group> waiting;
     uint32_t step = 0;
@@ -158,6 +163,9 @@ class Run : private warp::CommonMemory {
 
   // Stepping
   bool advance(Warp& w);
+  bool let_other_lanes_go_on();
+  void resume(Warp& w, Warp::Group group);
+  bool converged(Warp& w, uint32_t n);
   bool deliver();
   void wake();
   bool run_step(Warp& w, uint32_t n);
@@ -247,6 +255,7 @@ class Run : private warp::CommonMemory {
   unsigned polling_ = 0;  // warps that wait for a word
   std::shared_ptr<Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
   uint64_t writes_ = 0;  // of words of shared memory
+  uint64_t changes_ = 0;  // of what a wait can be for: arrivals, barriers, writes
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
@@ -259,6 +268,7 @@ class Run : private warp::CommonMemory {
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> named_;  // by rank and number
   uint32_t cluster_phase_ = 0;
   Knowledge cluster_arriving_, cluster_done_;
+  uint32_t cluster_relaxed_ = kNone;          // instruction of the last relaxed arrive
   std::deque<Arrival> under_way_;
   std::vector<Operation> operations_;
   std::vector<Access> accesses_;

@@ -799,25 +799,37 @@ void Run::stuck() {
   // A number of rounds or a flag that the kernel is never launched with may well end like this.
   if (!guessed_data && (!policy_.flipped.empty() || (chose_trips && policy_.trips < 2))) return;
   // The mbarrier that is short of arrivals; one that has some of them says the most.
-  const Warp* waits = nullptr;
-  const Mbarrier* short_of = nullptr;
-  const Warp* any = nullptr;
+  struct Blocked {
+    const Warp* warp;
+    State state;
+    uint32_t address, step;
+  };
+  std::vector<Blocked> all;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kOver || w->state == State::kReady) continue;
-    if (any == nullptr) any = w.get();
-    if (w->state != State::kMbarrier) continue;
-    const Mbarrier* b = find(w->address);
-    if (b == nullptr || b->pending <= 0) continue;
-    const bool some = b->pending < int64_t{b->count};
-    if (short_of == nullptr || (some && short_of->pending == int64_t{short_of->count})) {
-      short_of = b;
-      waits = w.get();
+    // Lanes that only wait for others of their warp say nothing.
+    if (w->state != State::kConverge) all.push_back({w.get(), w->state, w->address, w->step});
+    for (const Warp::Group& g : w->waiting) {
+      if (g.parked != State::kReady && g.parked != State::kConverge) all.push_back({w.get(), g.parked, g.address, g.step});
     }
   }
-  if (any == nullptr) return;
-  for (const std::unique_ptr<Warp>& w : warps_) {
-    if (w->state != State::kInit) continue;
-    uncertain.push_back({instruction_of(w->step), "the mbarrier was not seen to be initialised"});
+  const Blocked* waits = nullptr;
+  const Mbarrier* short_of = nullptr;
+  for (const Blocked& one : all) {
+    if (one.state != State::kMbarrier) continue;
+    const Mbarrier* b = find(one.address);
+    if (b == nullptr) continue;
+    // Arrived but without its bytes, or with a part of its arrivals: that is where it began. Nothing at all may be a result.
+    auto began = [](const Mbarrier& m) { return m.pending < int64_t{m.count}; };
+    if (short_of == nullptr || (began(*b) && !began(*short_of))) {
+      short_of = b;
+      waits = &one;
+    }
+  }
+  if (all.empty()) return;
+  for (const Blocked& one : all) {
+    if (one.state != State::kInit) continue;
+    uncertain.push_back({instruction_of(one.step), "the mbarrier was not seen to be initialised"});
     return;
   }
   const bool assumed = launch_.cluster_is_guess() && ranks_ > 1;
@@ -827,18 +839,18 @@ void Run::stuck() {
     return;
   }
   if (guessed_data || short_of == nullptr) {
-    uncertain.push_back({instruction_of(any->step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
+    uncertain.push_back({instruction_of(all[0].step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
                                                                  : "no warp can go on from here: this wait is never satisfied"});
     return;
   }
-  Sighting& s = see(Fault::kStuck, *waits, short_of->init, instruction_of(waits->step));
-  s.third = short_of->last_arrive;
+  Sighting& s = see(Fault::kStuck, *waits->warp, short_of->init, instruction_of(waits->step));
+  s.bytes = short_of->pending <= 0;
+  s.third = s.bytes ? short_of->announced : short_of->last_arrive;
   s.first = short_of->count;
   s.second = int64_t{short_of->count} - short_of->pending;
   s.extra = short_of->phase;
-  for (const std::unique_ptr<Warp>& w : warps_) {
-    if (w->state == State::kOver || w->state == State::kReady || w.get() == waits) continue;
-    const uint32_t where = instruction_of(w->step);
+  for (const Blocked& one : all) {
+    const uint32_t where = instruction_of(one.step);
     if (where != s.other && std::find(s.waits.begin(), s.waits.end(), where) == s.waits.end()) s.waits.push_back(where);
   }
 }
