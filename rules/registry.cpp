@@ -5,6 +5,8 @@ namespace tmemlint::rules {
 extern const Rule kAllocAfterRelinquish;
 extern const Rule kAllocGrowing;
 extern const Rule kAllocSize;
+extern const Rule kAsmMemory;
+extern const Rule kAsmVolatile;
 extern const Rule kCtaGroup;
 extern const Rule kInstructionForm;
 extern const Rule kLaneWindow;
@@ -16,8 +18,9 @@ extern const Rule kWarpCollective;
 
 const std::vector<const Rule*>& registry() {
   static const std::vector<const Rule*> rules = {
-      &kAllocAfterRelinquish, &kAllocGrowing,  &kAllocSize,     &kCtaGroup, &kInstructionForm, &kLaneWindow,
-      &kMissingDealloc,       &kMissingWaitLd, &kMissingWaitSt, &kTarget,   &kWarpCollective,
+      &kAllocAfterRelinquish, &kAllocGrowing, &kAllocSize,      &kAsmMemory,     &kAsmVolatile,   &kCtaGroup,
+      &kInstructionForm,      &kLaneWindow,   &kMissingDealloc, &kMissingWaitLd, &kMissingWaitSt, &kTarget,
+      &kWarpCollective,
   };
   return rules;
 }
