@@ -36,7 +36,13 @@ if(TMEMLINT_HAS_CLANG)
   add_library(tmemlint_clang MODULE analyzer/cuda/clang/parse.cpp analyzer/cuda/clang/tolerant_files.cpp ${bundled_headers})
   target_link_libraries(tmemlint_clang PRIVATE tmemlint_translate clang-cpp LLVM)
   set_target_properties(tmemlint_clang PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-  foreach(target tmemlint_translate tmemlint_clang)
+
+  # The checks for clang-tidy: no LLVM library is linked, its symbols come from the clang-tidy that loads the module.
+  add_library(tmemlint_tidy MODULE analyzer/tidy/tidy.cpp)
+  target_link_libraries(tmemlint_tidy PRIVATE tmemlint_translate tmemlint_cuda)
+  set_target_properties(tmemlint_tidy PROPERTIES PREFIX "" OUTPUT_NAME TmemTidy LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+  foreach(target tmemlint_translate tmemlint_clang tmemlint_tidy)
     target_link_libraries(${target} PRIVATE tmemlint_options)
     target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
     target_compile_definitions(${target} PRIVATE ${llvm_definitions}
@@ -45,5 +51,4 @@ if(TMEMLINT_HAS_CLANG)
     target_compile_options(${target} PRIVATE -O1 -Wno-nonnull)  # -Wnonnull: in Clang's headers
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   endforeach()
-  add_dependencies(tmemlint_cuda tmemlint_clang)
 endif()

@@ -13,7 +13,10 @@
 #include <clang/CodeGen/ModuleBuilder.h>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallString.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -28,7 +31,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
-#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <set>
 
@@ -50,10 +53,11 @@ using llvm::Instruction;
 
 // Nothing that moves a statement across another one. Loops with a constant trip count are unrolled, as nvcc does, so
 // that arrays indexed by them become registers.
-constexpr const char* kPasses =
+constexpr const char* kBeforeUnrolling =
     "globaldce,always-inline,globaldce,"
-    "function(sroa,early-cse<memssa>,infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),"
+    "function(sroa,early-cse<memssa>,infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)";
+constexpr const char* kUnrolling =
+    "function(loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),"
     "sroa,early-cse<memssa>,infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg,sccp,adce)";
 
 const llvm::InlineAsm* asm_of(const Instruction& instruction) {
@@ -132,6 +136,24 @@ void mark_for_inlining(llvm::Module& module) {
     function.addFnAttr(llvm::Attribute::AlwaysInline);
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.setComdat(nullptr);
+  }
+}
+
+// Loops that index a local array are unrolled whatever their size: the array is one of registers to its author.
+void ask_for_unrolling(Function& function) {
+  const llvm::DominatorTree dominators(function);
+  const llvm::LoopInfo loops(dominators);
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    const bool indexes_array = llvm::any_of(loop->blocks(), [](const llvm::BasicBlock* block) {
+      return llvm::any_of(*block, [](const Instruction& i) {
+        const auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&i);
+        return address != nullptr && !address->hasAllConstantIndices() &&
+               llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address->getPointerOperand()));
+      });
+    });
+    if (indexes_array && llvm::findOptionMDForLoop(loop, "llvm.loop.unroll.disable") == nullptr) {
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.full");
+    }
   }
 }
 
@@ -272,8 +294,10 @@ private:
     session.diagnostics->setSourceManager(&input_.context.getSourceManager());
     clang::CodeGenOptions& cgo = code_options_;
     cgo.OptimizationLevel = 1;
+    cgo.UnrollLoops = true;  // or CodeGen forbids it, loop by loop
     cgo.setDebugInfo(llvm::codegenoptions::DebugDirectivesOnly);
     cgo.DebugColumnInfo = true;
+    cgo.DebugInfoForProfiling = true;  // else symbols are left out, by which functions are found again
     cgo.setFramePointer(clang::CodeGenOptions::FramePointerKind::None);
     session.generator = clang::CreateLLVMCodeGen(*session.diagnostics, "tmemlint", input_.files, input_.header_search,
                                                  input_.preprocessor, cgo, context);
@@ -370,9 +394,16 @@ private:
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, calls, modules);
-    llvm::ModulePassManager passes;
-    if (llvm::Error error = builder.parsePassPipeline(passes, kPasses)) llvm::report_fatal_error(std::move(error));
-    passes.run(module, modules);
+    auto run = [&](const char* pipeline) {
+      llvm::ModulePassManager passes;
+      if (llvm::Error error = builder.parsePassPipeline(passes, pipeline)) llvm::report_fatal_error(std::move(error));
+      passes.run(module, modules);
+    };
+    run(kBeforeUnrolling);
+    for (Function& function : module) {
+      if (!function.isDeclaration()) ask_for_unrolling(function);
+    }
+    run(kUnrolling);
   }
 
   Position place(const llvm::DILocation& location) const {
@@ -389,7 +420,12 @@ private:
       if (const llvm::DISubprogram* subprogram = at->getScope()->getSubprogram())
         call.function = readable(*subprogram, generator);
       call.at = place(*at->getInlinedAt());
-      out.calls.push_back(std::move(call));
+      // The two variants of a constructor or destructor, one of which calls the other.
+      if (!out.calls.empty() && out.calls.back().function == call.function && call.function.find("::") != std::string::npos) {
+        out.calls.back() = std::move(call);
+      } else {
+        out.calls.push_back(std::move(call));
+      }
     }
     if (asm_of(instruction) != nullptr) out.statement = statement_of(instruction, *location, generator);
     return out;
