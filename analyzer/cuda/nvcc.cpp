@@ -110,7 +110,8 @@ std::shared_ptr<const ptx::SourceText> compile_with_nvcc(const CompileCommand& c
   std::vector<std::string> words{nvcc, "-ptx", "-lineinfo", "-w"};
   words.insert(words.end(), adapted.nvcc.begin(), adapted.nvcc.end());
   words.insert(words.end(), {"-o", ptx.string(), fs::absolute(command.file).string()});
-  if (run(words, command.directory, log) != 0) {
+  // nvcc hands the PTX to ptxas for a check; what ptxas refuses is there nevertheless, and is what we are here for.
+  if (run(words, command.directory, log) != 0 && !fs::exists(ptx)) {
     problem = "nvcc refuses it: " + first_error(read(log));
     return nullptr;
   }

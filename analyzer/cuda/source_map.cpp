@@ -89,11 +89,12 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
     out.calls.push_back({{}, {call.file, call.line, call.column}});
   // Upwards to the statement's keyword, and from there the line that has this instruction.
   const std::string_view ptx = place.text->text();
-  size_t root = ptx.find("tcgen05.", place.span.begin);
+  const size_t before = ptx.find_last_of(";\n{}", place.span.begin);  // the span may be a modifier or an operand
+  const size_t root = ptx.find("tcgen05.", before == std::string_view::npos ? 0 : before);
   if (root == std::string_view::npos || root >= place.span.end) return out;
   size_t end = root;
   int dots = 0;
-  while (end < place.span.end && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' ||
+  while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' ||
                                   ptx[end] == '.' || ptx[end] == ':')) {
     if (ptx[end] == '.' && ++dots == 2) break;
     ++end;
