@@ -18,6 +18,7 @@ void report_incomplete(rules::Context& context) {
       stopped = true;
     }
   }
+  for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
   // What lies behind a place where the evaluation stopped is not one more question.
   if (stopped || !a.graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {

@@ -1,5 +1,5 @@
 // tmem-alloc-after-relinquish: the permit to allocate never comes back (ISA 9.7.16.7.1).
-#include "rules/facts.h"
+#include "rules/sightings.h"
 
 namespace tmemlint::rules {
 
@@ -22,6 +22,14 @@ void check_alloc_after_relinquish(Context& context) {
       context.report(std::move(d));
     }
   }
+  // Another warp of the CTA gave the permit up.
+  for_each(context, {cta::Fault::kAfterRelinquish}, [&](const cta::Sighting& s) {
+    Draft d = draft(s, report::Level::kError,
+                    "tcgen05.alloc after warp " + std::to_string(s.other_warp) +
+                        " gave up the CTA's permit to allocate: the permit never comes back, and the alloc traps; relinquish after the last alloc");
+    d.related.emplace_back(s.other, "the permit is given up here");
+    return d;
+  });
 }
 
 }  // namespace

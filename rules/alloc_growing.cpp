@@ -1,7 +1,7 @@
 // tmem-alloc-growing: the sizes of a CTA's allocations must not grow in execution order (ISA 9.7.16.7.1).
 #include <algorithm>
 
-#include "rules/facts.h"
+#include "rules/sightings.h"
 
 namespace tmemlint::rules {
 
@@ -13,7 +13,7 @@ void check_alloc_growing(Context& context) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
       const warp::Protocol& before = w.protocols[e.before];
       if (before.smallest_step == kNone) continue;
-      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand);
+      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand, e.lanes);
       if (sizes.empty() || sizes.back() <= before.smallest) continue;
       const uint32_t earlier = context.instruction_of(before.smallest_step);
       Draft d;
@@ -26,6 +26,15 @@ void check_alloc_growing(Context& context) {
       context.report(std::move(d));
     }
   }
+  // Allocs of different warps, where a join orders them.
+  for_each(context, {cta::Fault::kGrowing}, [&](const cta::Sighting& s) {
+    Draft d = draft(s, report::Level::kError,
+                    "this alloc asks for " + std::to_string(s.second) + " columns after an earlier alloc of warp " +
+                        std::to_string(s.other_warp) + " asked for " + std::to_string(s.first) +
+                        ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the larger one first");
+    d.related.emplace_back(s.other, "the earlier alloc, of " + std::to_string(s.first) + " columns");
+    return d;
+  });
 }
 
 }  // namespace

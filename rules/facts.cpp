@@ -148,6 +148,23 @@ std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint3
   return out;
 }
 
+std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decision>& decisions) const {
+  std::vector<report::Related> out;
+  std::vector<uint32_t> seen;
+  // The last decision at each place.
+  for (auto d = decisions.rbegin(); d != decisions.rend() && out.size() < 12; ++d) {
+    if (d->instruction >= module().instructions.size()) continue;
+    if (std::find(seen.begin(), seen.end(), d->instruction) != seen.end()) continue;
+    seen.push_back(d->instruction);
+    report::Related step;
+    step.place = place(d->instruction);
+    step.message = d->taken ? "taken to hold here" : "taken not to hold here";
+    out.push_back(std::move(step));
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
 void Context::report(Draft draft) {
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
@@ -157,10 +174,12 @@ void Context::report(Draft draft) {
     if (m.draft.at.instruction != draft.at.instruction || m.draft.message != draft.message) continue;
     m.draft.level = std::max(m.draft.level, draft.level);
     if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
+    if (draft.in_warp) m.warps.push_back(*draft.in_warp);
     return;
   }
   Merged m;
   if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
+  if (draft.in_warp) m.warps.push_back(*draft.in_warp);
   m.draft = std::move(draft);
   merged_.push_back(std::move(m));
 }
@@ -183,6 +202,7 @@ void Context::end() {
     m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
     f.warps = std::move(m.warps);
     if (m.draft.warp != nullptr && m.draft.node != kNone) f.path = path_to(*m.draft.warp, m.draft.node);
+    else f.path = scenario_path(m.draft.decisions);
     results_.findings.push_back(std::move(f));
   }
   merged_.clear();

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/cta/analysis.h"
+#include "analyzer/cta/joint.h"
 #include "analyzer/report/finding.h"
 #include "rules/rule.h"
 
@@ -30,6 +32,8 @@ struct Draft {
   std::vector<std::pair<At, std::string>> related;
   const warp::WarpGraph* warp = nullptr;  // whose path it is; null: not about a path
   uint32_t node = kNone;                  // where on that warp's paths
+  std::optional<uint32_t> in_warp;        // when no path of a warp is given
+  std::vector<cta::Decision> decisions;   // of the scenario that shows it
   bool rests_on_block = false;            // true only if the block has that many warps
 };
 
@@ -48,6 +52,7 @@ class Context {
 
   const ptx::Module& module() const { return *analysis_.module; }
   const cta::Analysis& analysis() const { return analysis_; }
+  const cta::Joint& joint() const { return *analysis_.joint; }
   const warp::Terms& terms() const { return *analysis_.terms; }
   const warp::Program& program() const { return *analysis_.program; }
   const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
@@ -83,6 +88,7 @@ class Context {
     Draft draft;
     std::vector<uint32_t> warps;
   };
+  std::vector<report::Related> scenario_path(const std::vector<cta::Decision>& decisions) const;
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
   const cta::Analysis& analysis_;

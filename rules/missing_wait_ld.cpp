@@ -3,6 +3,7 @@
 #include <bit>
 #include <set>
 
+#include "rules/sightings.h"
 #include "rules/waits.h"
 
 namespace tmemlint::rules {
@@ -34,9 +35,6 @@ class LoadChecker {
       const warp::Protocol& before = warp_.protocols[e.before];
       if (before.loads.empty()) continue;
       switch (e.kind) {
-        case Event::Kind::kMbarrier:
-          if (is_arrive(context_, e) && hands_on(context_, e, true, false)) arrive(e, before);
-          break;
         case Event::Kind::kTcgen05: access(e, before); break;
         case Event::Kind::kOverwrite: overwrite(e, before); break;
         case Event::Kind::kExit: leave(e, before); break;
@@ -46,17 +44,6 @@ class LoadChecker {
   }
 
  private:
-  void arrive(const Event& e, const warp::Protocol& before) {
-    // One finding for a run of loads: the loudest of them.
-    const PendingLoad* worst = &before.loads.front();
-    for (const PendingLoad& p : before.loads) {
-      if (level_of(p) > level_of(*worst)) worst = &p;
-    }
-    say(e, *worst,
-        "this arrive lets another warp write or free the columns that a tcgen05.ld reads, but the load " + state_of(*worst) +
-            "; put tcgen05.wait::ld before the arrive");
-  }
-
   void access(const Event& e, const warp::Protocol& before) {
     const ptx::Form& form = context_.form(e);
     switch (form.op) {
@@ -166,6 +153,20 @@ class LoadChecker {
 
 void check_missing_wait_ld(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) LoadChecker(context, w).run();
+  // What a barrier or an arrive of the warp hands on to others.
+  for_each(context, {cta::Fault::kLoadNotWaited}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+    if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
+    PendingLoad p;
+    p.lanes = s.lanes;
+    p.used = s.used;
+    Draft d = draft(s, level_of(p),
+                    "this lets warp " + std::to_string(s.other_warp) + (s.third == kNone || s.third == s.at ? "" : " go on to the " + name(context, s.third) + " of") +
+                        " columns that a tcgen05.ld of this warp reads, but the load " + state_of(p) +
+                        "; put tcgen05.wait::ld before it");
+    d.related.emplace_back(s.other, "the load");
+    if (s.third != kNone && s.third != s.at) d.related.emplace_back(s.third, "the conflicting access");
+    return d;
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // (ISA 9.7.16.6.3 and 9.7.16.8.3).
 #include <set>
 
+#include "rules/sightings.h"
 #include "rules/waits.h"
 
 namespace tmemlint::rules {
@@ -19,9 +20,7 @@ class StoreChecker {
     for (const Event& e : warp_.events) {
       const warp::Protocol& before = warp_.protocols[e.before];
       if (before.stores.empty()) continue;
-      if (is_arrive(context_, e)) {
-        if (hands_on(context_, e, true, true)) say(e, before.stores.front(), "the arrive that hands the columns on");
-      } else if (e.kind == Event::Kind::kTcgen05) {
+      if (e.kind == Event::Kind::kTcgen05) {
         access(e, before);
       }
     }
@@ -81,6 +80,14 @@ class StoreChecker {
 
 void check_missing_wait_st(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) StoreChecker(context, w).run();
+  for_each(context, {cta::Fault::kStoreNotWaited}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+    if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
+    Draft d = draft(s, report::Level::kError,
+                    "tcgen05.st is not waited for before the columns are used: it may still be under way at the " + name(context, s.third == kNone ? s.other : s.third) +
+                        " of warp " + std::to_string(s.other_warp) + ", which a barrier or mbarrier lets go on; put tcgen05.wait::st behind the stores");
+    d.related.emplace_back(s.other, "the access");
+    return d;
+  });
 }
 
 }  // namespace

@@ -3,23 +3,89 @@
 namespace tmemlint::rules {
 
 extern const Rule kAllocAfterRelinquish;
+extern const Rule kAllocCapacity;
 extern const Rule kAllocGrowing;
 extern const Rule kAllocSize;
 extern const Rule kAsmMemory;
 extern const Rule kAsmVolatile;
+extern const Rule kAsyncOverlap;
+extern const Rule kClusterExit;
+extern const Rule kColumnBounds;
+extern const Rule kCommitUnwaited;
 extern const Rule kCtaGroup;
+extern const Rule kDeallocMismatch;
+extern const Rule kDeallocRace;
+extern const Rule kDoubleDealloc;
+extern const Rule kExitInFlight;
+extern const Rule kForeignDealloc;
+extern const Rule kHandoffRace;
 extern const Rule kInstructionForm;
 extern const Rule kLaneWindow;
+extern const Rule kMbarrierCount;
 extern const Rule kMissingDealloc;
+extern const Rule kMissingFence;
+extern const Rule kMissingRelinquish;
 extern const Rule kMissingWaitLd;
 extern const Rule kMissingWaitSt;
+extern const Rule kMmaCompletion;
+extern const Rule kOneWarp;
+extern const Rule kPairAllocJoin;
+extern const Rule kPairCluster;
+extern const Rule kPairDeallocJoin;
+extern const Rule kPairLeader;
+extern const Rule kPairMask;
+extern const Rule kProxyFence;
+extern const Rule kRemoteArriveScope;
+extern const Rule kSingleThread;
+extern const Rule kSlotRace;
 extern const Rule kTarget;
+extern const Rule kUninitialized;
+extern const Rule kUseAfterDealloc;
+extern const Rule kUseUnallocated;
 extern const Rule kWarpCollective;
 
 const std::vector<const Rule*>& registry() {
   static const std::vector<const Rule*> rules = {
-      &kAllocAfterRelinquish, &kAllocGrowing, &kAllocSize,      &kAsmMemory,     &kAsmVolatile,   &kCtaGroup,
-      &kInstructionForm,      &kLaneWindow,   &kMissingDealloc, &kMissingWaitLd, &kMissingWaitSt, &kTarget,
+      &kAllocAfterRelinquish,
+      &kAllocCapacity,
+      &kAllocGrowing,
+      &kAllocSize,
+      &kAsmMemory,
+      &kAsmVolatile,
+      &kAsyncOverlap,
+      &kClusterExit,
+      &kColumnBounds,
+      &kCommitUnwaited,
+      &kCtaGroup,
+      &kDeallocMismatch,
+      &kDeallocRace,
+      &kDoubleDealloc,
+      &kExitInFlight,
+      &kForeignDealloc,
+      &kHandoffRace,
+      &kInstructionForm,
+      &kLaneWindow,
+      &kMbarrierCount,
+      &kMissingDealloc,
+      &kMissingFence,
+      &kMissingRelinquish,
+      &kMissingWaitLd,
+      &kMissingWaitSt,
+      &kMmaCompletion,
+      &kOneWarp,
+      &kPairAllocJoin,
+      &kPairCluster,
+      &kPairDeallocJoin,
+      &kPairLeader,
+      &kPairMask,
+      &kProxyFence,
+      &kRemoteArriveScope,
+      &kSingleThread,
+      &kSlotRace,
+      &kTarget,
+      &kUninitialized,
+      &kUseAfterDealloc,
+      &kUseUnallocated,
       &kWarpCollective,
   };
   return rules;

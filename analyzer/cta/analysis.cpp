@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/cta/joint.h"
+
 namespace tmemlint::cta {
 
 using ptx::Module;
@@ -9,7 +11,7 @@ using ptx::Module;
 namespace {
 
 // Times that the warps are followed again because another one was seen to write something else to shared memory.
-constexpr int kMaxExchanges = 4;
+constexpr uint32_t kMaxExchanges = 4;
 
 bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructions) {
   return std::any_of(instructions.begin(), instructions.end(), [&](uint32_t i) {
@@ -17,35 +19,40 @@ bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructi
   });
 }
 
+// Each warp sees what the others were seen to write so far; one that read a place before another value was found to be
+// written to it is followed again.
 void follow_warps(Analysis& a) {
   const uint32_t warps = a.launch.warps();
   const uint32_t ranks = a.launch.ctas() > 1 ? 2 : 1;  // the even and the odd CTA of a pair
-  std::vector<warp::Evaluation> evaluations(size_t{warps} * ranks);
-  for (int exchange = 0; exchange < kMaxExchanges; ++exchange) {
-    bool again = false;
-    std::vector<warp::SharedWrites> before;
-    for (const warp::Evaluation& e : evaluations) before.push_back(e.writes);
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    std::vector<warp::Evaluation> evaluations(warps);
+    std::vector<bool> due(warps, true);
+    for (uint32_t exchange = 0; exchange < kMaxExchanges; ++exchange) {
       for (uint32_t w = 0; w < warps; ++w) {
-        warp::Evaluation& mine = evaluations[size_t{rank} * warps + w];
-        if (exchange > 0 && !mine.read_shared) continue;
+        if (!due[w]) continue;
+        due[w] = false;
         warp::Setting setting;
         setting.program = a.program.get();
         setting.terms = a.terms.get();
         setting.launch = a.launch;
         setting.rank = rank;
         setting.warp = w;
-        setting.exchange = static_cast<uint64_t>(exchange);
+        setting.exchange = exchange;
         for (uint32_t other = 0; other < warps; ++other) {
-          if (other != w) setting.others.push_back(&before[size_t{rank} * warps + other]);
+          if (other != w) setting.others.push_back(&evaluations[other].writes);
         }
-        mine = warp::evaluate(setting);
-        again = again || !(mine.writes == before[size_t{rank} * warps + w]);
+        warp::Evaluation next = warp::evaluate(setting);
+        const std::vector<warp::Extent> changed = next.writes.difference(evaluations[w].writes);
+        evaluations[w] = std::move(next);
+        if (changed.empty()) continue;
+        for (uint32_t other = 0; other < warps; ++other) {
+          if (other != w && !due[other]) due[other] = warp::overlap(evaluations[other].reads, changed);
+        }
       }
+      if (std::find(due.begin(), due.end(), true) == due.end()) break;
     }
-    if (!again) break;
+    for (warp::Evaluation& e : evaluations) a.warps.push_back(std::move(e.graph));
   }
-  for (warp::Evaluation& e : evaluations) a.warps.push_back(std::move(e.graph));
 }
 
 }  // namespace
@@ -89,6 +96,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
   a->terms = std::make_unique<warp::Terms>();
   follow_warps(*a);
+  a->joint = std::make_shared<const Joint>(run_jointly(*a, JointSetting{}));
   return a;
 }
 

@@ -11,6 +11,8 @@
 
 namespace tmemlint::cta {
 
+struct Joint;
+
 struct Analysis {
   const ptx::Module* module = nullptr;
   uint32_t kernel = ptx::kNone;        // Module::functions
@@ -22,6 +24,8 @@ struct Analysis {
   std::unique_ptr<warp::Program> program;
   std::unique_ptr<warp::Terms> terms;
   std::vector<warp::WarpGraph> warps;  // by rank, then by warp
+
+  std::shared_ptr<const Joint> joint;  // all warps stepped together
 
   // tcgen05 instructions of `tcgen05` that no warp's evaluation came to.
   std::vector<uint32_t> unreached() const;

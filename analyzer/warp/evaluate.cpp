@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "analyzer/warp/lanes.h"
 #include "analyzer/warp/machine.h"
 
 namespace tmemlint::warp {
@@ -24,14 +25,6 @@ constexpr unsigned kMaxLoopDepth = 200;
 // Times round, and steps, that a loop is followed one by one while it certainly goes on.
 constexpr unsigned kMaxUnrolled = 80;
 constexpr uint64_t kMaxUnrolledSteps = 100'000;
-
-// Lanes that wait to run a block.
-struct Waiting {
-  uint32_t block = 0;
-  uint32_t lanes = 0;
-  bool again = false;  // came round a loop: they wait for the lanes still inside it
-  bool operator==(const Waiting&) const = default;
-};
 
 struct State {
   std::vector<Waiting> waiting;  // in running order; the first runs next
@@ -76,7 +69,7 @@ class Evaluator {
       out_.graph.events.insert(out_.graph.events.end(), list.begin(), list.end());
     }
     out_.writes = std::move(machine_.writes);
-    out_.read_shared = machine_.read_shared;
+    out_.reads = std::move(machine_.shared_reads);
     return std::move(out_);
   }
 
@@ -105,11 +98,7 @@ class Evaluator {
     return loop == kNone ? 0 : loop_set_[loop];
   }
 
-  // The loop that a block is the head of, kNone for others.
-  uint32_t headed(uint32_t block) const {
-    const uint32_t loop = graph_.blocks[block].loop;
-    return loop != kNone && graph_.loops[loop].head == block ? loop : kNone;
-  }
+  uint32_t headed(uint32_t block) const { return warp::headed(graph_, block); }
 
   void run_range(uint32_t begin, uint32_t end, uint32_t inside, unsigned depth) {
     for (uint32_t b = begin; b < end && !stopped_;) {
@@ -204,25 +193,8 @@ class Evaluator {
 
   // --- states ---
 
-  // Running order: by block; lanes that came round a loop run after everything in it.
-  uint64_t order_of(const Waiting& w) const {
-    if (!w.again) return uint64_t{w.block} * 2;
-    return uint64_t{graph_.loops[headed(w.block)].end} * 2 - 1;
-  }
-
   void wait(std::vector<Waiting>& list, uint32_t from, uint32_t block, uint32_t lanes) const {
-    if (lanes == 0) return;
-    Waiting w{block, lanes, false};
-    const uint32_t loop = headed(block);
-    w.again = loop != kNone && graph_.in_loop(from, loop);
-    for (Waiting& other : list) {
-      if (other.block == w.block && other.again == w.again) {
-        other.lanes |= lanes;
-        return;
-      }
-    }
-    auto at = std::find_if(list.begin(), list.end(), [&](const Waiting& o) { return order_of(o) > order_of(w); });
-    list.insert(at, w);
+    add_waiting(graph_, list, from, block, lanes);
   }
 
   // The registers that any waiting lanes still need.
@@ -232,12 +204,13 @@ class Evaluator {
     for (const Waiting& w : waiting) blocks.push_back(w.block);
     std::vector<uint32_t>& live = live_[blocks];  // a map: its elements stay where they are
     if (live.empty()) {
+      std::vector<uint32_t> more;
       for (uint32_t b : blocks) {
         const std::vector<uint32_t>& in = program_.code[b].live_in;
-        live.insert(live.end(), in.begin(), in.end());
+        more.clear();
+        std::set_union(live.begin(), live.end(), in.begin(), in.end(), std::back_inserter(more));
+        live.swap(more);
       }
-      std::sort(live.begin(), live.end());
-      live.erase(std::unique(live.begin(), live.end()), live.end());
     }
     return &live;
   }
@@ -548,8 +521,8 @@ class Evaluator {
   bool goes_on(uint32_t b, const std::vector<Waiting>& waiting) const {
     const Waiting& front = waiting.front();
     if (!straight_[front.block]) return false;
-    const std::vector<uint32_t>& next = graph_.blocks[b].successors;
-    if (std::find(next.begin(), next.end(), front.block) == next.end()) return false;
+    const uint32_t* next = next_begin(program_, b);
+    if (std::find(next, next + next_count(program_, b), front.block) == next + next_count(program_, b)) return false;
     return caught_.empty() || graph_.in_loop(front.block, caught_.back().loop);
   }
 
@@ -558,6 +531,15 @@ class Evaluator {
     const Block& block = graph_.blocks[b];
     const uint32_t lanes = machine_.active;
     std::vector<Waiting> others(waiting.begin() + 1, waiting.end());
+    if (program_.code[b].skip_to != kNone) {
+      wait(others, b, program_.code[b].skip_to, lanes);
+      if (goes_on(b, others)) {
+        waiting = std::move(others);
+        return true;
+      }
+      go(std::move(others), -1);
+      return false;
+    }
     switch (block.ending) {
       case Ending::kTrap: return false;
       case Ending::kExit: {
@@ -598,8 +580,9 @@ class Evaluator {
   void find_straight() {
     std::vector<uint8_t> ways(graph_.blocks.size(), 0);
     ways[0] = 2;  // the kernel's entry
-    for (const Block& b : graph_.blocks) {
-      for (uint32_t next : b.successors) ways[next] = static_cast<uint8_t>(std::min(2, ways[next] + 1));
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const uint32_t* next = next_begin(program_, b);
+      for (size_t n = 0; n < next_count(program_, b); ++n) ways[next[n]] = static_cast<uint8_t>(std::min(2, ways[next[n]] + 1));
     }
     straight_.assign(graph_.blocks.size(), false);
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
@@ -859,7 +842,7 @@ class Evaluator {
     Held& held = held_of(p.held, address.base);
     held.step = n;
     held.live = static_cast<uint8_t>(std::min(2, held.live + 1));
-    const std::vector<int64_t> sizes = columns_of(terms_, columns);
+    const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
     if (sizes.size() == 1 && sizes[0] < p.smallest) {
       p.smallest = sizes[0];
       p.smallest_step = n;
@@ -945,9 +928,10 @@ uint32_t Protocol::live_allocations() const {
   return n;
 }
 
-std::vector<int64_t> columns_of(const Terms& terms, const Value& operand) {
+std::vector<int64_t> columns_of(const Terms& terms, const Value& operand, uint32_t lanes) {
   std::vector<int64_t> out;
-  if (auto numbers = terms.enumerate(operand, 0, 32)) {
+  if (lanes == 0) return out;
+  if (auto numbers = terms.enumerate(operand, static_cast<unsigned>(std::countr_zero(lanes)), 32)) {
     for (uint64_t n : *numbers) out.push_back(sign_extend(n, 32));
   }
   return out;

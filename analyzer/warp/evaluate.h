@@ -31,12 +31,12 @@ struct Setting {
 struct Evaluation {
   WarpGraph graph;
   SharedWrites writes;   // to shared memory, by this warp
-  bool read_shared = false;
+  std::vector<Extent> reads;  // of shared memory
 };
 
 Evaluation evaluate(const Setting& setting);
 
 // The columns an alloc or dealloc asks for: every value its operand may have; empty when they cannot be told.
-std::vector<int64_t> columns_of(const Terms& terms, const Value& operand);
+std::vector<int64_t> columns_of(const Terms& terms, const Value& operand, uint32_t lanes);
 
 }  // namespace tmemlint::warp

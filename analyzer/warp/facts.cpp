@@ -62,7 +62,7 @@ void Facts::set(uint32_t term, Interval interval) {
     return;
   }
   // Full: the oldest unknown is the least likely to be asked about again.
-  if (list_.size() >= kMaxFacts) {
+  if (!unlimited && list_.size() >= kMaxFacts) {
     list_.erase(list_.begin());
     at = position(list_, term);
   }

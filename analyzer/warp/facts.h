@@ -31,6 +31,7 @@ class Facts {
   uint32_t opposite(const Facts& other) const;
   bool operator==(const Facts&) const = default;
   const std::vector<Fact>& list() const { return list_; }
+  bool unlimited = false;  // else the oldest facts are forgotten when there are many
 
  private:
   std::vector<Fact> list_;  // ordered by term

@@ -21,6 +21,7 @@ constexpr uint64_t kParameterSite = uint64_t{1} << 60;
 constexpr uint64_t kSpecialSite = uint64_t{2} << 60;
 constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
 constexpr uint64_t kLaneSite = uint64_t{4} << 60;
+constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
 }  // namespace
 
@@ -86,6 +87,7 @@ Value Machine::special(std::string_view name) {
 }
 
 Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
+  if (serial != nullptr) return terms_.opaque(kSerialSite, ++*serial, uniformity, 0, width);
   return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
 }
 
@@ -238,7 +240,10 @@ void Machine::execute(const Step& step, uint32_t number) {
     case Action::kActiveMask: result(step, 0, Value::of(active)); break;
     case Action::kLoad: load(step, m); break;
     case Action::kStore: store_step(step, m); break;
-    case Action::kGeneric: generic(step, m); break;
+    case Action::kGeneric:
+      if (step.as_data) fresh(step);
+      else generic(step, m);
+      break;
     case Action::kFresh: fresh(step); break;
     default: break;
   }
@@ -379,6 +384,10 @@ void Machine::shuffle(const Step& step, const Meaning& m) {
   Value in_range = Value::of(1);
   if (terms_.uniform(a, existing_)) {
     v = a;
+  } else if (whole && m.shuffle == Meaning::Shuffle::kIdx && !b.constant() && terms_.uniform(b, active)) {
+    // Every lane gets the word of one lane, whichever it is.
+    v = unknown(step_, 0, Uniformity::kWarp, w);
+    in_range = unknown(step_, 1, Uniformity::kWarp, 1);
   } else if (!b.constant() || !whole) {
     v = unknown(step_, 0, Uniformity::kLane, w);
     in_range = unknown(step_, 1, Uniformity::kLane, 1);
@@ -506,7 +515,8 @@ void Machine::fresh(const Step& step) {
   for (unsigned n = 0; n < results; ++n) {
     const Arg& to = vector_results ? program_.args[step.vector_first + n] : arg(step, n);
     if (to.kind != Arg::Kind::kRegister) continue;
-    const Value v = unknown(step_, n, Uniformity::kLane, to.width);
+    const bool uniform = step.kind == Step::Kind::kInstruction && meaning(step).uniform_result;
+    const Value v = unknown(step_, n, uniform ? Uniformity::kWarp : Uniformity::kLane, to.width);
     if (vector_results) write(to, v, guard_.yes | guard_.unknown, step_);
     else result(step, n, v);
   }
@@ -514,11 +524,17 @@ void Machine::fresh(const Step& step) {
 
 // --- memory ---
 
+void Machine::note_read(uint64_t address, unsigned bytes) {
+  const Extent extent{address, address + bytes};
+  if (std::find(shared_reads.begin(), shared_reads.end(), extent) == shared_reads.end()) shared_reads.push_back(extent);
+}
+
 Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index) {
   const uint64_t window = kernel::window_of(address);
   std::optional<Value> own = memory.load(terms_, address, bytes);
+  if (window == kSharedWindow && common != nullptr) return common->load_shared(address, bytes);
   if (window == kSharedWindow) {
-    read_shared = true;
+    note_read(address, bytes);
     std::vector<Value> candidates;
     bool listed = true;
     if (own) candidates.push_back(*own);
@@ -564,6 +580,10 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
 Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site) {
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;
+  if (common != nullptr && address.known() && terms_.uniform(address, lanes)) {
+    const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
+    if (kernel::window_of(at) == kSharedWindow) return common->load_shared(at, bytes);
+  }
   if (bytes > 8) return unknown(site, index, terms_.uniform(address, lanes) ? Uniformity::kWarp : Uniformity::kLane, 64);
   Value v;
   if (address.known() && terms_.uniform(address, lanes)) {
@@ -584,7 +604,9 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     v = numbers ? terms_.from_lanes(n, m.access_width) : unknown(site, index, Uniformity::kLane, m.access_width);
   } else {
     const bool same = terms_.uniform(address, lanes);
-    v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
+    if (same && common != nullptr && !m.fresh && bytes <= 8) {
+      v = common->load_global(terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes))), index, m.access_width);
+    } else v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
   }
   if (m.access_signed) v = terms_.apply(op(Op::kSext, 64, false, m.access_width), v);
   return v;
@@ -597,13 +619,16 @@ void Machine::load(const Step& step, const Meaning& m) {
   for (unsigned n = 0; n < step.argument_count; ++n) {
     if (arg(step, n).address) at = n;
   }
-  const Value address = generic_address(arg(step, at), m.space);
+  // An unknown address stays one in every window.
+  Value address = read(arg(step, at));
+  if (address.known()) address = generic_address(arg(step, at), m.space);
   const bool vector = step.vector_count != 0 && arg(step, 0).kind == Arg::Kind::kNone;
   const unsigned count = vector ? step.vector_count : 1;
   for (unsigned n = 0; n < count; ++n) {
     const Arg& to = vector ? program_.args[step.vector_first + n] : arg(step, 0);
     if (to.kind != Arg::Kind::kRegister) continue;
-    const Value where = n == 0 ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
+    const Value where =
+        n == 0 || !address.known() ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
     if (v.constant()) v.number = truncate(v.number, to.width);
     if (vector) write(to, v, guard_.yes | guard_.unknown, step_);
@@ -617,6 +642,20 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
   const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
   const uint64_t window = kernel::window_of(at);
   if (window == kernel::kGlobalWindow || window == kernel::kConstWindow) return;
+  if (window == kSharedWindow && common != nullptr) {
+    if (!same_place || !terms_.uniform(value, lanes)) {
+      for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        const auto l = static_cast<unsigned>(std::countr_zero(rest));
+        const Value one = terms_.lane(value, l);
+        const bool known = one.base == 0 || terms_[one.base].uniformity != Uniformity::kLane;
+        common->store_shared(terms_.number_in(address, l), bytes, known && !same_place ? &one : nullptr);
+      }
+      return;
+    }
+    const Value one = terms_.lane(value, static_cast<unsigned>(std::countr_zero(lanes)));
+    common->store_shared(at, bytes, &one);
+    return;
+  }
   if (!same_place) {
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       memory.clobber(terms_.number_in(address, static_cast<unsigned>(std::countr_zero(rest))), bytes);
@@ -672,6 +711,7 @@ void Machine::store_step(const Step& step, const Meaning& m) {
   unsigned at = 0;
   while (at < step.argument_count && !arg(step, at).address) ++at;
   if (at >= step.argument_count) return;
+  if (!read(arg(step, at)).known()) return;  // as in `store`
   const Value address = generic_address(arg(step, at), m.space);
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;

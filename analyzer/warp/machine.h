@@ -21,6 +21,19 @@ struct Truth {
   bool inverted = false; // they are true where the term is false
 };
 
+// Memory that several warps see at once: how a driver that steps all warps together answers for it. Addresses are
+// generic.
+class CommonMemory {
+ public:
+  virtual ~CommonMemory() = default;
+  // A word of up to 16 bytes of shared memory.
+  virtual Value load_shared(uint64_t address, unsigned bytes) = 0;
+  // A word that the executing lanes write; nothing when they write another value each, or one that is not known.
+  virtual void store_shared(uint64_t address, unsigned bytes, const Value* value) = 0;
+  // A word of global memory at an address that is the same in all executing lanes.
+  virtual Value load_global(const Value& address, unsigned index, unsigned width) = 0;
+};
+
 class Machine {
  public:
   Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
@@ -32,8 +45,10 @@ class Machine {
   uint32_t active = kAllLanes;
   uint64_t loops = 0;            // set of loops around the code being executed
   uint64_t generation = 0;       // of what the other warps write; names what is read from them
+  CommonMemory* common = nullptr;  // shared and global memory, when the driver keeps it; `others` is not asked then
+  uint64_t* serial = nullptr;      // counts unknowns, when each time that code runs gives new ones
   SharedWrites writes;           // what was written to shared memory so far, on any path
-  bool read_shared = false;
+  std::vector<Extent> shared_reads;  // what was read of shared memory so far, on any path
 
   uint32_t existing() const { return existing_; }
   uint32_t rank() const { return rank_; }
@@ -73,6 +88,7 @@ class Machine {
   void generic(const Step& step, const Meaning& m);
   void fresh(const Step& step);
   void copy_in(const Step& step);
+  void note_read(uint64_t address, unsigned bytes);
   Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
   Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
   Value special(std::string_view name);

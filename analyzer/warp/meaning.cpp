@@ -141,8 +141,8 @@ bool decode_mbarrier(Meaning& m, const Opcode& opcode) {
   else if (what == "inval") m.mbarrier = Mbarrier::kInvalidate;
   else if (what == "expect_tx") m.mbarrier = Mbarrier::kExpectTx;
   else if (what == "complete_tx") m.mbarrier = Mbarrier::kCompleteTx;
-  else if (what == "arrive") m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
-  else if (what == "arrive_drop") m.mbarrier = Mbarrier::kArriveDrop;
+  else if (what == "arrive") m.destinations = 1, m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
+  else if (what == "arrive_drop") m.destinations = 1, m.mbarrier = Mbarrier::kArriveDrop;
   else if (what == "test_wait") m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
   else if (what == "try_wait") m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
   else m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
@@ -214,7 +214,8 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   }
   if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||
       root == "match" || root == "redux" || root == "getctarank" || root == "isspacep" || root == "istypep") {
-    m.action = root == "redux" || root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    m.action = root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    m.uniform_result = root == "redux" || (root == "match" && opcode.has("all"));
     return true;
   }
   if (root == "red" || root == "stmatrix" || root == "sust" || root == "prefetch" || root == "prefetchu" ||

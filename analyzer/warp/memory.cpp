@@ -57,6 +57,29 @@ void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
   replace(std::move(next));
 }
 
+std::vector<Extent> SharedWrites::difference(const SharedWrites& other) const {
+  std::vector<Extent> out;
+  auto add = [&](uint64_t address, const std::vector<Record>& records) {
+    uint64_t bytes = 0;
+    for (const Record& r : records) bytes = std::max<uint64_t>(bytes, r.bytes);
+    out.push_back({address, address + bytes});
+  };
+  for (const auto& [address, records] : records_) {
+    const auto at = other.records_.find(address);
+    if (at == other.records_.end() || at->second != records) add(address, records);
+  }
+  for (const auto& [address, records] : other.records_) {
+    if (!records_.contains(address)) add(address, records);
+  }
+  return out;
+}
+
+bool overlap(const std::vector<Extent>& a, const std::vector<Extent>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Extent& x) {
+    return std::any_of(b.begin(), b.end(), [&](const Extent& y) { return x.begin < y.end && y.begin < x.end; });
+  });
+}
+
 Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes) {
   if (offset == 0 && bytes == from) return value;
   Value v = value;

@@ -36,6 +36,15 @@ class Memory {
   std::shared_ptr<const std::vector<Cell>> cells_;  // ordered by address, disjoint
 };
 
+// A range of addresses.
+struct Extent {
+  uint64_t begin = 0, end = 0;
+  bool operator==(const Extent&) const = default;
+};
+
+// Whether any extent of one list overlaps one of the other.
+bool overlap(const std::vector<Extent>& a, const std::vector<Extent>& b);
+
 // What the warps of a CTA write to shared memory at known addresses, over all their paths: per writer, the values of
 // each cell. A value that only one warp can name is marked unknown for the others.
 class SharedWrites {
@@ -49,7 +58,8 @@ class SharedWrites {
   void add(uint64_t address, const Record& record);
   // Records overlapping the range, with their addresses.
   std::vector<std::pair<uint64_t, Record>> overlapping(uint64_t address, unsigned bytes) const;
-  bool operator==(const SharedWrites&) const = default;
+  // Where the records are not those of `other`.
+  std::vector<Extent> difference(const SharedWrites& other) const;
 
  private:
   std::map<uint64_t, std::vector<Record>> records_;

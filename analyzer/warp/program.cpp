@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "analyzer/kernel/control.h"
+
 namespace tmemlint::warp {
 
 using kernel::Block;
@@ -127,7 +129,7 @@ class Compiler {
     }
     if (out_.loads.empty()) return;
     bool changed = true;
-    for (int round = 0; changed && round < 8; ++round) {
+    while (changed) {
       changed = false;
       for (const Block& block : graph_.blocks) {
         for (uint32_t i = block.first; i < block.last; ++i) {
@@ -163,9 +165,13 @@ class Compiler {
 
   // --- the slice ---
 
-  void need(uint32_t r) {
-    if (!needed_[r]) {
-      needed_[r] = true;
+  // How much of a register the protocol needs. What is only stored to shared memory is needed as data: an operation
+  // that is not modelled (floating-point arithmetic) may then yield an unknown, and what it is computed from is not needed.
+  enum Need : uint8_t { kNotNeeded, kAsData, kExact };
+
+  void need(uint32_t r, Need how = kExact) {
+    if (needed_[r] < how) {
+      needed_[r] = how;
       work_.push_back(r);
     }
   }
@@ -176,7 +182,7 @@ class Compiler {
 
   void slice() {
     const auto blocks = static_cast<uint32_t>(graph_.blocks.size());
-    needed_.assign(graph_.register_count, false);
+    needed_.assign(graph_.register_count, kNotNeeded);
     // Who writes a register: (block, instruction) pairs by register.
     std::vector<uint32_t> count(graph_.register_count + 1, 0);
     for (const Block& block : graph_.blocks) {
@@ -188,31 +194,49 @@ class Compiler {
     struct Site {
       uint32_t frame;
       uint32_t instruction;
+      uint32_t block;
     };
     std::vector<Site> writers(count.back());
     std::vector<uint32_t> cursor(count.begin(), count.end() - 1);
-    for (const Block& block : graph_.blocks) {
-      for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i}; });
-      }
-    }
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
-      if (block.condition != kNone) need(block.condition);
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i, b}; });
+      }
+    }
+    control_ = kernel::control_of(graph_);
+    runs_.assign(blocks, false);
+    decided_.assign(blocks, false);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const Block& block = graph_.blocks[b];
+      if (!control_.can_exit[b] && block.successors.size() > 1) need_branch(b);
+      if (block.ending == Ending::kExit || block.call != Block::Call::kNone) need_block(b);
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (is_event(m.action)) need_event(block.frame, i, m);
+        if (is_event(m.action)) {
+          need_event(block.frame, i, m);
+          need_block(b);
+        } else if (!out_.loads.empty() && touches_loads(block.frame, i, m)) {
+          need_block(b);
+        }
       }
       if (block.call == Block::Call::kEnter || block.call == Block::Call::kLeave) need_call(b);
     }
     while (true) {
-      while (!work_.empty()) {
+      while (!work_.empty() || !pending_blocks_.empty()) {
+        if (!pending_blocks_.empty()) {
+          const uint32_t b = pending_blocks_.back();
+          pending_blocks_.pop_back();
+          need_block(b);
+          continue;
+        }
         const uint32_t r = work_.back();
         work_.pop_back();
         for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
           const uint32_t i = writers[n].instruction;
+          need_block(writers[n].block);
           if (is_event(meaning(i).action)) continue;
-          accesses(writers[n].frame, i, [&](uint32_t source) { need(source); }, [](uint32_t) {});
+          need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
             const MemorySpace s = meaning(i).space;
             for (size_t k = 0; k < kSpaces; ++k) {
@@ -223,6 +247,40 @@ class Compiler {
       }
       if (!need_stores()) break;
     }
+  }
+
+  void need_sources(uint32_t frame, uint32_t i, Need how) {
+    const Instruction& instruction = module_.instructions[i];
+    if (instruction.guard != kNone) need(graph_.register_number(frame, instruction.guard));
+    if (how == kAsData && meaning(i).action == Action::kGeneric) return;
+    const Operand* operands = module_.operands_of(instruction);
+    for (unsigned n = destination_count(instruction, meaning(i)); n < instruction.operand_count; ++n) {
+      const Need of = operands[n].kind == Operand::Kind::kAddress ? kExact : how;
+      each_register(frame, operands[n], [&](uint32_t source) { need(source, of); });
+    }
+  }
+
+  // Something in the block matters: so do the branches that decide whether it runs.
+  void need_block(uint32_t b) {
+    if (runs_[b]) return;
+    runs_[b] = true;
+    for (uint32_t d : control_.deciders[b]) need_branch(d);
+  }
+
+  void need_branch(uint32_t b) {
+    if (decided_[b]) return;
+    decided_[b] = true;
+    if (graph_.blocks[b].condition != kNone) need(graph_.blocks[b].condition);
+    pending_blocks_.push_back(b);
+  }
+
+  // Whether an instruction reads or overwrites what a tcgen05.ld delivers.
+  bool touches_loads(uint32_t frame, uint32_t i, const Meaning& m) const {
+    bool any = false;
+    accesses(
+        frame, i, [&](uint32_t r) { any = any || (!m.is_move_like && !holds_[r].empty()); },
+        [&](uint32_t r) { any = any || !direct_[r].empty(); });
+    return any;
   }
 
   void need_event(uint32_t frame, uint32_t i, const Meaning& m) {
@@ -241,14 +299,15 @@ class Compiler {
   // Stores into a space that a needed load reads; true when that made anything new needed.
   bool need_stores() {
     bool again = false;
-    for (const Block& block : graph_.blocks) {
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
         if (m.action != Action::kStore || !read_[static_cast<size_t>(m.space)]) continue;
-        accesses(block.frame, i, [&](uint32_t r) {
-          if (!needed_[r]) again = true;
-          need(r);
-        }, [](uint32_t) {});
+        const size_t before = work_.size();
+        need_sources(block.frame, i, m.space == MemorySpace::kShared ? kAsData : kExact);
+        need_block(b);
+        again = again || work_.size() != before || !pending_blocks_.empty();
       }
     }
     return again;
@@ -320,7 +379,7 @@ class Compiler {
     if (m.action == Action::kNothing) return false;
     if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
     bool needed = false;
-    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r]; });
+    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
     return needed;
   }
 
@@ -348,6 +407,7 @@ class Compiler {
       }
       if (block.call == Block::Call::kEnter) emit_arguments(b);
       code.last = static_cast<uint32_t>(out_.steps.size());
+      if (block.successors.size() > 1 && !decided_[b] && control_.after[b] != kNone) code.skip_to = control_.after[b];
     }
   }
 
@@ -375,7 +435,7 @@ class Compiler {
     if (instruction.guard != kNone && !block.guard_is_taken) {
       // A guard outside the slice depends on data only: the marker then counts in every lane.
       const uint32_t guard = graph_.register_number(block.frame, instruction.guard);
-      if (needed_[guard]) {
+      if (needed_[guard] == kExact) {
         step.guard = guard;
         step.guard_negated = instruction.guard_negated;
       }
@@ -398,9 +458,14 @@ class Compiler {
       step.guard = graph_.register_number(block.frame, instruction.guard);
       step.guard_negated = instruction.guard_negated;
     }
+    if (m.action == Action::kGeneric) {
+      step.as_data = true;
+      accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
+      if (step.as_data) step.argument_count = step.destinations;
+    }
     step.first_arg = static_cast<uint32_t>(out_.args.size());
-    for (unsigned n = 0; n < instruction.operand_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
-    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+    for (unsigned n = 0; n < step.argument_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
+    for (unsigned n = 0; n < step.argument_count; ++n) {
       const Operand& o = operands[n];
       const bool group = o.kind == Operand::Kind::kGroup && o.bracketed && o.value > 0;
       if (group) {
@@ -538,7 +603,7 @@ class Compiler {
           if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) set(kill, b, a.ref);
         });
       }
-      if (graph_.blocks[b].condition != kNone) read(graph_.blocks[b].condition);
+      if (graph_.blocks[b].condition != kNone && out_.code[b].skip_to == kNone) read(graph_.blocks[b].condition);
     }
     live = use;
     bool changed = true;
@@ -547,7 +612,9 @@ class Compiler {
       changed = false;
       for (size_t n = blocks; n-- > 0;) {
         std::fill(next.begin(), next.end(), 0);
-        for (uint32_t s : graph_.blocks[n].successors) {
+        const uint32_t* successors = next_begin(out_, static_cast<uint32_t>(n));
+        for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(n)); ++k) {
+          const uint32_t s = successors[k];
           for (size_t w = 0; w < words; ++w) next[w] |= live[s * words + w];
         }
         for (size_t w = 0; w < words; ++w) {
@@ -582,8 +649,12 @@ class Compiler {
   std::vector<std::vector<uint32_t>> holds_;   // loads whose results a register may hold, through moves
   std::vector<std::vector<uint32_t>> direct_;  // loads that write the register
   std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
-  std::vector<bool> needed_;
+  std::vector<Need> needed_;
   std::vector<uint32_t> work_;
+  kernel::Control control_;
+  std::vector<bool> runs_;      // by block: something in it matters
+  std::vector<bool> decided_;   // by block: which way its branch goes matters
+  std::vector<uint32_t> pending_blocks_;
   static constexpr size_t kSpaces = 6;
   std::array<bool, kSpaces> read_{};
   std::vector<std::array<uint32_t, 4>> seen_uses_;

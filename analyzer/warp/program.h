@@ -43,6 +43,7 @@ struct Step {
   };
   Kind kind = Kind::kInstruction;
   bool guard_negated = false;
+  bool as_data = false;      // the result is an unknown per lane: nothing exact is needed of it
   uint8_t destinations = 0;  // leading args that are written
   uint8_t argument_count = 0;
   uint32_t instruction = kNone;  // Module::instructions
@@ -55,6 +56,8 @@ struct Step {
 
 struct Code {
   uint32_t first = 0, last = 0;           // Program::steps
+  // Set where nothing that matters depends on which way the block's branch goes: the block that all of its ways meet in.
+  uint32_t skip_to = kNone;
   std::vector<uint32_t> live_in;          // registers, ascending
   std::vector<uint32_t> loads;            // Program::loads that this block issues
 };
@@ -78,6 +81,14 @@ struct Program {
 
   explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
 };
+
+// The blocks that follow a block, as far as evaluation goes.
+inline const uint32_t* next_begin(const Program& p, uint32_t block) {
+  return p.code[block].skip_to != kNone ? &p.code[block].skip_to : p.graph->blocks[block].successors.data();
+}
+inline size_t next_count(const Program& p, uint32_t block) {
+  return p.code[block].skip_to != kNone ? 1 : p.graph->blocks[block].successors.size();
+}
 
 Program compile(const kernel::Graph& graph);
 

@@ -66,6 +66,14 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   if (std::optional<Value> simple = simplify(o, args, count)) return *simple;
   bool lanes = false;
   for (unsigned n = 0; n < count; ++n) lanes = lanes || args[n].table != 0;
+  if (lanes && (o.op == Op::kZext || o.op == Op::kSext) && args[0].plain == 0) {
+    // Nothing is cut off in any lane.
+    const uint64_t limit = truncate(~uint64_t{0}, std::min(o.op == Op::kSext ? o.aux - 1 : o.aux, w));
+    const uint64_t ones = ~terms_[args[0].base].zero_bits;
+    uint64_t largest = 0;
+    for (unsigned l = 0; l < kLanes; ++l) largest = std::max(largest, number_in(args[0], l));
+    if (ones <= limit && largest <= limit && ones + largest <= limit) return args[0];
+  }
   if (lanes) return by_groups(o, args, count);
   return make_pure(o, args, count);
 }
@@ -93,48 +101,6 @@ Value Terms::by_groups(Operation o, const Value* args, unsigned count) {
     done |= group;
     ++groups;
   }
-  return out;
-}
-
-Value Terms::make_pure(Operation o, const Value* args, unsigned count) {
-  Term term;
-  term.kind = TermKind::kPure;
-  term.operation = o;
-  term.width = o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width;
-  term.args.assign(args, args + count);
-  for (const Value& v : term.args) {
-    term.uniformity = std::max(term.uniformity, uniformity(v));
-    if (v.base == 0) continue;
-    term.loops |= terms_[v.base].loops;
-    term.depth = std::max(term.depth, terms_[v.base].depth + 1);
-  }
-  uint64_t zero = ~truncate(~uint64_t{0}, term.width);
-  auto possible_ones = [&](unsigned n) {
-    return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0);
-  };
-  switch (o.op) {
-    case Op::kAnd: zero |= ~(possible_ones(0) & possible_ones(1)); break;
-    case Op::kOr:
-    case Op::kXor: zero |= ~(possible_ones(0) | possible_ones(1)); break;
-    case Op::kZext: zero |= ~truncate(~uint64_t{0}, o.aux); break;
-    case Op::kShr:
-      if (!o.is_signed && term.args[1].constant() && term.args[1].number < 64) {
-        zero |= ~(truncate(possible_ones(0), o.width) >> term.args[1].number);
-      }
-      break;
-    case Op::kBfe:
-      if (!o.is_signed && term.args[2].constant()) {
-        zero |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::clamp<uint64_t>(term.args[2].number & 0xff, 1, 64)));
-      }
-      break;
-    case Op::kSelect: zero |= ~(possible_ones(1) | possible_ones(2)); break;
-    case Op::kClz:
-    case Op::kPopc: zero |= ~uint64_t{0x7f}; break;
-    default: break;
-  }
-  term.zero_bits = zero;
-  Value out;
-  out.base = intern(std::move(term));
   return out;
 }
 

@@ -6,56 +6,123 @@
 
 namespace tmemlint::warp {
 
-namespace {
-
-// Longer linear forms than this are opaque operations instead.
-constexpr size_t kMaxParts = 8;
-
-}  // namespace
-
 Terms::Terms() {
   terms_.emplace_back();  // term 0: no base
+  hashes_.push_back(0);
   tables_.emplace_back();
 }
 
-size_t Terms::KeyHash::operator()(const Key& key) const {
+template <typename Fill>
+uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
+                       size_t arg_count, const uint64_t* coefficients, Fill&& fill) {
   uint64_t h = 0x9e3779b97f4a7c15u;
-  for (uint64_t w : key.words) {
-    h ^= w + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    h *= 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
+  auto mix = [&h](uint64_t w) {
+    h = (h ^ w) * 0xff51afd7ed558ccdu;
+    h ^= h >> 29;
+  };
+  mix(static_cast<uint64_t>(kind) | (static_cast<uint64_t>(width) << 8) | (static_cast<uint64_t>(operation.op) << 16) |
+      (static_cast<uint64_t>(operation.width) << 24) | (static_cast<uint64_t>(operation.is_signed) << 31) |
+      (static_cast<uint64_t>(operation.aux) << 32));
+  mix(site);
+  mix(part);
+  for (size_t n = 0; n < arg_count; ++n) {
+    mix(args[n].base | (static_cast<uint64_t>(args[n].table) << 32));
+    mix(args[n].number ^ (static_cast<uint64_t>(args[n].plain) << 32));
+    if (coefficients != nullptr) mix(coefficients[n]);
   }
-  return h;
+  if (terms_.size() * 2 >= index_.size()) {
+    index_.assign(std::max<size_t>(1024, index_.size() * 2), 0);
+    for (uint32_t t = 1; t < terms_.size(); ++t) {
+      size_t at = hashes_[t] & (index_.size() - 1);
+      while (index_[at] != 0) at = (at + 1) & (index_.size() - 1);
+      index_[at] = t;
+    }
+  }
+  size_t at = h & (index_.size() - 1);
+  for (; index_[at] != 0; at = (at + 1) & (index_.size() - 1)) {
+    const uint32_t found = index_[at];
+    if (hashes_[found] != h) continue;
+    const Term& t = terms_[found];
+    if (t.kind == kind && t.width == width && t.operation == operation && t.site == site && t.part == part &&
+        t.args.size() == arg_count && std::equal(t.args.begin(), t.args.end(), args) &&
+        (coefficients == nullptr || std::equal(t.coefficients.begin(), t.coefficients.end(), coefficients))) {
+      return found;
+    }
+  }
+  const auto fresh = static_cast<uint32_t>(terms_.size());
+  index_[at] = fresh;
+  hashes_.push_back(h);
+  Term& term = terms_.emplace_back();
+  term.kind = kind;
+  term.width = static_cast<uint8_t>(width);
+  term.operation = operation;
+  term.site = site;
+  term.part = part;
+  term.args.assign(args, args + arg_count);
+  if (coefficients != nullptr) term.coefficients.assign(coefficients, coefficients + arg_count);
+  fill(term);
+  return fresh;
 }
 
-uint32_t Terms::intern(Term term) {
-  Key key;
-  key.words.reserve(5 + term.args.size() * 3);
-  key.words.push_back(static_cast<uint64_t>(term.kind) | (static_cast<uint64_t>(term.width) << 8) |
-                      (static_cast<uint64_t>(term.operation.op) << 16) |
-                      (static_cast<uint64_t>(term.operation.width) << 24) |
-                      (static_cast<uint64_t>(term.operation.is_signed) << 32));
-  key.words.push_back(term.operation.aux);
-  key.words.push_back(term.site);
-  key.words.push_back(term.part);
+Value Terms::make_pure(Operation o, const Value* args, unsigned count) {
+  const unsigned width = o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width;
+  Value out;
+  out.base = intern(TermKind::kPure, width, o, 0, 0, args, count, nullptr, [this](Term& term) { describe_pure(term); });
+  return out;
+}
+
+// What follows from the arguments of an operation.
+void Terms::describe_pure(Term& term) const {
+  const Operation& o = term.operation;
   for (const Value& v : term.args) {
-    key.words.push_back(v.base | (static_cast<uint64_t>(v.table) << 32));
-    key.words.push_back(v.plain);
-    key.words.push_back(v.number);
+    term.uniformity = std::max(term.uniformity, uniformity(v));
+    if (v.base == 0) continue;
+    term.loops |= terms_[v.base].loops;
+    term.depth = std::max(term.depth, terms_[v.base].depth + 1);
   }
-  for (uint64_t c : term.coefficients) key.words.push_back(c);
-  auto [it, fresh] = interned_.try_emplace(std::move(key), static_cast<uint32_t>(terms_.size()));
-  if (fresh) terms_.push_back(std::move(term));
-  return it->second;
+  uint64_t zero = ~truncate(~uint64_t{0}, term.width);
+  auto possible_ones = [&](unsigned n) {
+    return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0);
+  };
+  switch (o.op) {
+    case Op::kAnd: zero |= ~(possible_ones(0) & possible_ones(1)); break;
+    case Op::kOr:
+    case Op::kXor: zero |= ~(possible_ones(0) | possible_ones(1)); break;
+    case Op::kZext: zero |= ~truncate(~uint64_t{0}, o.aux); break;
+    case Op::kShr:
+      if (!o.is_signed && term.args[1].constant() && term.args[1].number < 64) {
+        zero |= ~(truncate(possible_ones(0), o.width) >> term.args[1].number);
+      }
+      break;
+    case Op::kBfe:
+      if (!o.is_signed && term.args[2].constant()) {
+        zero |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::clamp<uint64_t>(term.args[2].number & 0xff, 1, 64)));
+      }
+      break;
+    case Op::kSelect: zero |= ~(possible_ones(1) | possible_ones(2)); break;
+    case Op::kClz:
+    case Op::kPopc: zero |= ~uint64_t{0x7f}; break;
+    default: break;
+  }
+  term.zero_bits = zero;
 }
 
 uint32_t Terms::table_of(const std::array<uint64_t, kLanes>& offsets) {
-  if (std::all_of(offsets.begin(), offsets.end(), [](uint64_t n) { return n == 0; })) return 0;
-  Key key;
-  key.words.assign(offsets.begin(), offsets.end());
-  auto [it, fresh] = interned_tables_.try_emplace(std::move(key), static_cast<uint32_t>(tables_.size()));
-  if (fresh) tables_.push_back(offsets);
-  return it->second;
+  uint64_t any = 0;
+  uint64_t h = 0;
+  for (uint64_t n : offsets) {
+    any |= n;
+    h = (h + n) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+  }
+  if (any == 0) return 0;
+  std::vector<uint32_t>& bucket = table_index_[h];
+  for (uint32_t t : bucket) {
+    if (tables_[t] == offsets) return t;
+  }
+  bucket.push_back(static_cast<uint32_t>(tables_.size()));
+  tables_.push_back(offsets);
+  return bucket.back();
 }
 
 Value Terms::from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width) {
@@ -74,41 +141,29 @@ Value Terms::with_base(Value value, uint32_t base) const {
 
 Value Terms::opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
                     uint64_t zero_bits) {
-  Term term;
-  term.kind = TermKind::kOpaque;
-  term.site = site;
-  term.part = part;
-  term.uniformity = uniformity;
-  term.loops = loops;
-  term.width = static_cast<uint8_t>(width);
-  term.zero_bits = zero_bits | ~truncate(~uint64_t{0}, width);
   Value v;
-  v.base = intern(std::move(term));
+  v.base = intern(TermKind::kOpaque, width, {}, site, part, nullptr, 0, nullptr, [&](Term& term) {
+    term.uniformity = uniformity;
+    term.loops = loops;
+    term.zero_bits = zero_bits | ~truncate(~uint64_t{0}, width);
+  });
   return v;
 }
 
 Value Terms::allocation(uint64_t site, uint64_t part) {
-  Term term;
-  term.kind = TermKind::kAllocation;
-  term.site = site;
-  term.part = part;
-  term.width = 32;
-  // Lane 0, a column below 512 and a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2).
-  term.zero_bits = ~uint64_t{0x1e0};
   Value v;
-  v.base = intern(std::move(term));
+  v.base = intern(TermKind::kAllocation, 32, {}, site, part, nullptr, 0, nullptr, [](Term& term) {
+    // Lane 0, a column below 512 and a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2).
+    term.zero_bits = ~uint64_t{0x1e0};
+  });
   return v;
 }
 
 uint32_t Terms::join(uint64_t site, uint64_t part, uint64_t loops, unsigned width) {
-  Term term;
-  term.kind = TermKind::kJoin;
-  term.site = site;
-  term.part = part;
-  term.loops = loops;
-  term.width = static_cast<uint8_t>(width);
-  term.uniformity = Uniformity::kWarp;
-  return intern(std::move(term));
+  return intern(TermKind::kJoin, width, {}, site, part, nullptr, 0, nullptr, [loops](Term& term) {
+    term.loops = loops;
+    term.uniformity = Uniformity::kWarp;
+  });
 }
 
 std::vector<Terms::Part> Terms::parts(uint32_t base) const {
@@ -136,39 +191,47 @@ uint32_t Terms::base_of_parts(std::vector<Part> parts, unsigned width) {
   });
   if (merged.empty()) return 0;
   if (merged.size() == 1 && merged[0].coefficient == 1) return merged[0].term;
-  Term term;
-  term.kind = TermKind::kSum;
-  term.width = static_cast<uint8_t>(width);
-  unsigned low_zeros = 63;
-  for (const Part& part : merged) {
-    const Term& t = terms_[part.term];
-    Value v;
-    v.base = part.term;
-    term.args.push_back(v);
-    term.coefficients.push_back(part.coefficient);
-    term.uniformity = std::max(term.uniformity, t.uniformity);
-    term.loops |= t.loops;
-    term.depth = std::max(term.depth, t.depth + 1);
-    const auto zeros = static_cast<unsigned>(std::countr_one(t.zero_bits) + std::countr_zero(part.coefficient));
-    low_zeros = std::min(low_zeros, zeros);
+  std::vector<Value> args(merged.size());
+  std::vector<uint64_t> coefficients(merged.size());
+  for (size_t n = 0; n < merged.size(); ++n) {
+    args[n].base = merged[n].term;
+    coefficients[n] = merged[n].coefficient;
   }
-  term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
-  if (low_zeros == 0) term.zero_bits &= ~uint64_t{1};
-  // No carry gets beyond the largest sum that the parts can make.
-  uint64_t largest = 0;
-  bool bounded = true;
-  for (const Part& part : merged) {
-    const uint64_t ones = ~terms_[part.term].zero_bits;
-    uint64_t most = 0;
-    bounded = bounded && !__builtin_mul_overflow(ones, part.coefficient, &most) && !__builtin_add_overflow(largest, most, &largest);
-  }
-  if (bounded && largest <= truncate(~uint64_t{0}, width)) {
-    term.zero_bits |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::bit_width(largest)));
-  }
-  return intern(std::move(term));
+  return intern(TermKind::kSum, width, {}, 0, 0, args.data(), args.size(), coefficients.data(), [&](Term& term) {
+    unsigned low_zeros = 63;
+    uint64_t largest = 0;
+    bool bounded = true;
+    for (const Part& part : merged) {
+      const Term& t = terms_[part.term];
+      term.uniformity = std::max(term.uniformity, t.uniformity);
+      term.loops |= t.loops;
+      term.depth = std::max(term.depth, t.depth + 1);
+      const auto zeros = static_cast<unsigned>(std::countr_one(t.zero_bits) + std::countr_zero(part.coefficient));
+      low_zeros = std::min(low_zeros, zeros);
+      // No carry gets beyond the largest sum that the parts can make.
+      uint64_t most = 0;
+      bounded = bounded && !__builtin_mul_overflow(~t.zero_bits, part.coefficient, &most) &&
+                !__builtin_add_overflow(largest, most, &largest);
+    }
+    term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
+    if (low_zeros == 0) term.zero_bits &= ~uint64_t{1};
+    if (bounded && largest <= truncate(~uint64_t{0}, width)) {
+      term.zero_bits |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::bit_width(largest)));
+    }
+  });
 }
 
 Value Terms::sum(const Value& a, const Value& b, uint64_t factor, unsigned width) {
+  if (a.table == 0 && b.table == 0) {
+    // Only a number is added: the base stays.
+    const Value* based = b.base == 0 ? &a : a.base == 0 && factor == 1 ? &b : nullptr;
+    if (based != nullptr &&
+        (based->base == 0 || terms_[based->base].kind != TermKind::kSum || terms_[based->base].width == width)) {
+      Value out = *based;
+      out.number = truncate(a.number + b.number * factor, width);
+      return out;
+    }
+  }
   std::vector<Part> all = parts(a.base);
   for (Part part : parts(b.base)) all.push_back({part.term, part.coefficient * factor});
   Value out;
@@ -264,9 +327,12 @@ uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
 bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {
   if (base == 0) return true;
   if (depth > 24 || joins.size() > 8) return false;
-  if (std::find(joins.begin(), joins.end(), base) != joins.end()) return true;
+  if (marked_[base]) return true;
   const Term& term = terms_[base];
   const size_t before = joins.size();
+  const size_t trail = trail_.size();
+  marked_[base] = true;
+  trail_.push_back(base);
   bool found = false;
   switch (term.kind) {
     case TermKind::kJoin:
@@ -286,46 +352,61 @@ bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned 
   if (found) return true;
   // A truth that cannot be taken apart is 0 or 1.
   joins.resize(before);
+  unmark(trail);
   if (term.width != 1 || term.kind == TermKind::kSum) return false;
+  marked_[base] = true;
+  trail_.push_back(base);
   joins.push_back(base);
   return true;
 }
 
-namespace {
+void Terms::unmark(size_t trail) const {
+  for (size_t n = trail; n < trail_.size(); ++n) marked_[trail_[n]] = false;
+  trail_.resize(trail);
+}
 
-struct Assignment {
-  const std::vector<uint32_t>* joins;
+// What a base is in a lane when every join is given one of its values. Each term is worked out once per choice.
+struct Terms::Assignment {
+  const std::vector<uint32_t>* joins = nullptr;
   std::vector<size_t> choice;
+  unsigned lane = 0;
 };
 
-uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment);
-
-uint64_t evaluate_base(const Terms& terms, uint32_t base, unsigned lane, const Assignment& assignment) {
-  const Term& term = terms[base];
-  for (size_t n = 0; n < assignment.joins->size(); ++n) {
+uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const {
+  Worked& worked = worked_[base];
+  if (worked.round == round_) return worked.number;
+  if (worked.busy == round_) {
+    cyclic_ = true;
+    return 0;
+  }
+  worked.busy = round_;
+  const Term& term = terms_[base];
+  uint64_t number = 0;
+  bool done = false;
+  for (size_t n = 0; n < assignment.joins->size() && !done; ++n) {
     if ((*assignment.joins)[n] != base) continue;
     const size_t choice = assignment.choice[n];
-    return term.kind == TermKind::kJoin && term.listed ? evaluate(terms, term.set[choice], lane, assignment) : choice;
+    number = term.kind == TermKind::kJoin && term.listed ? evaluate(term.set[choice], assignment) : choice;
+    done = true;
   }
-  if (term.kind == TermKind::kSum) {
-    uint64_t total = 0;
+  if (!done && term.kind == TermKind::kSum) {
     for (size_t n = 0; n < term.args.size(); ++n) {
-      total += term.coefficients[n] * evaluate_base(terms, term.args[n].base, lane, assignment);
+      number += term.coefficients[n] * evaluate_base(term.args[n].base, assignment);
     }
-    return total;
+  } else if (!done) {
+    uint64_t args[4] = {};
+    for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(term.args[n], assignment);
+    number = fold(term.operation, args, static_cast<unsigned>(term.args.size()));
   }
-  uint64_t args[4] = {};
-  for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(terms, term.args[n], lane, assignment);
-  return fold(term.operation, args, static_cast<unsigned>(term.args.size()));
+  worked_[base] = {round_, 0, number};
+  return number;
 }
 
-uint64_t evaluate(const Terms& terms, const Value& value, unsigned lane, const Assignment& assignment) {
-  uint64_t n = terms.number_in(value, lane);
-  if (value.base != 0 && ((value.plain >> lane) & 1) == 0) n += evaluate_base(terms, value.base, lane, assignment);
+uint64_t Terms::evaluate(const Value& value, const Assignment& assignment) const {
+  uint64_t n = number_in(value, assignment.lane);
+  if (value.base != 0 && ((value.plain >> assignment.lane) & 1) == 0) n += evaluate_base(value.base, assignment);
   return n;
 }
-
-}  // namespace
 
 std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsigned lane, unsigned width,
                                                       const Filter& admits) const {
@@ -333,9 +414,14 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
   }
   std::vector<uint32_t> joins;
-  if (!collect_joins(value.base, joins, 0)) return std::nullopt;
+  marked_.resize(terms_.size(), false);
+  worked_.resize(terms_.size());
+  const bool collected = collect_joins(value.base, joins, 0);
+  unmark(0);
+  if (!collected) return std::nullopt;
   Assignment assignment;
   assignment.joins = &joins;
+  assignment.lane = lane;
   assignment.choice.assign(joins.size(), 0);
   // Choices of a join: its list; of a truth: no and yes.
   auto choices = [&](uint32_t term) -> size_t {
@@ -355,12 +441,15 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
       assignment.choice[k] = rest % size;
       rest /= size;
     }
+    ++round_;
+    cyclic_ = false;
     bool admitted = true;
     for (size_t k = 0; admits && admitted && k < joins.size(); ++k) {
-      admitted = admits(joins[k], evaluate_base(*this, joins[k], lane, assignment));
+      admitted = admits(joins[k], evaluate_base(joins[k], assignment));
     }
     if (!admitted) continue;
-    out.push_back(truncate(evaluate(*this, value, lane, assignment), width));
+    out.push_back(truncate(evaluate(value, assignment), width));
+    if (cyclic_) return std::nullopt;  // a counter that nothing bounds
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

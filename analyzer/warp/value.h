@@ -151,28 +151,40 @@ class Terms {
   std::string describe(const Value& value) const;  // for debugging and --explain
 
  private:
-  struct Key {
-    std::vector<uint64_t> words;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
-  uint32_t intern(Term term);
+  // The term with this content, made when there is none yet: `fill` completes the fields that follow from the content.
+  template <typename Fill>
+  uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
+                  size_t arg_count, const uint64_t* coefficients, Fill&& fill);
   uint32_t table_of(const std::array<uint64_t, kLanes>& offsets);
   Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
   uint32_t base_of_parts(std::vector<Part> parts, unsigned width);
   Value make_pure(Operation operation, const Value* args, unsigned count);
+  void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
+  struct Assignment;
+  uint64_t evaluate_base(uint32_t base, const Assignment& assignment) const;
+  uint64_t evaluate(const Value& value, const Assignment& assignment) const;
+  void unmark(size_t trail) const;
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   std::deque<Term> terms_;
   std::vector<std::array<uint64_t, kLanes>> tables_;
-  std::unordered_map<Key, uint32_t, KeyHash> interned_;
-  std::unordered_map<Key, uint32_t, KeyHash> interned_tables_;
-  uint64_t fresh_ = 0;
+  std::vector<uint32_t> index_;    // open addressing: 0 is free, else a term
+  std::vector<uint64_t> hashes_;   // by term
+  std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
+  // Scratch of `enumerate`, by term.
+  struct Worked {
+    uint64_t round = 0;
+    uint64_t busy = 0;  // the round in which it is being worked out
+    uint64_t number = 0;
+  };
+  mutable std::vector<bool> marked_;
+  mutable std::vector<uint32_t> trail_;
+  mutable std::vector<Worked> worked_;
+  mutable uint64_t round_ = 0;
+  mutable bool cyclic_ = false;
 };
 
 // The arithmetic on numbers alone.

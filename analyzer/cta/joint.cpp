@@ -1,0 +1,132 @@
+#include "analyzer/cta/joint.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/cta/run.h"
+
+namespace tmemlint::cta {
+
+namespace {
+
+// CTAs of a cluster that are stepped together.
+constexpr uint32_t kMaxRanks = 8;
+// Branches that are decided the other way, one scenario each.
+constexpr size_t kMaxFlips = 8;
+
+class Driver {
+ public:
+  Driver(const Analysis& analysis, const JointSetting& setting) : setting_(setting), ground_(analysis) {}
+
+  Joint run() {
+    Policy usual;
+    const Outcome first = scenario(usual);
+    if (first.chose_trips) {
+      for (uint32_t trips : {1u, 0u, 5u}) {
+        Policy p;
+        p.trips = trips;
+        scenario(p);
+      }
+    }
+    size_t flips = 0;
+    for (uint32_t block : first.choices) {
+      if (++flips > kMaxFlips) {
+        note(ground_.analysis->graph.blocks[block].ender, "more unknown conditions than scenarios that the joint run makes");
+        break;
+      }
+      Policy p;
+      p.flipped = {block};
+      scenario(p);
+    }
+    // A commit that nobody ever waits for.
+    for (const auto& [commit, targets] : commit_targets_) {
+      if (stopped_ || std::any_of(targets.begin(), targets.end(), [&](uint32_t t) { return waited_.contains(t); })) continue;
+      Sighting s;
+      s.fault = Fault::kCommitUnwaited;
+      s.at = commit;
+      add(std::move(s));
+    }
+    one_finding_each();
+    return std::move(out_);
+  }
+
+ private:
+  struct Outcome {
+    std::set<uint32_t> choices;
+    bool chose_trips = false;
+  };
+
+  Outcome scenario(const Policy& policy) {
+    if (out_.steps > setting_.step_budget) return {};
+    Run run(ground_, policy, setting_.log && out_.scenarios == 0, setting_.step_budget - out_.steps + 1);
+    run.go();
+    ++out_.scenarios;
+    out_.steps += run.steps;
+    out_.asked += run.asked;
+    out_.decided += run.decided;
+    if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
+    for (Sighting& s : run.sightings) add(std::move(s));
+    for (const warp::Uncertain& u : run.uncertain) {
+      note(u.instruction, u.reason);
+      ++out_.asked;
+    }
+    stopped_ = stopped_ || !run.complete;
+    for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
+    waited_.insert(run.waited.begin(), run.waited.end());
+    return {std::move(run.choices), run.chose_trips};
+  }
+
+  void add(Sighting s) {
+    for (Sighting& other : out_.sightings) {
+      if (other.fault != s.fault || other.at != s.at || other.other != s.other) continue;
+      // The scenario that is the easier to believe.
+      other.sure = other.sure || s.sure;
+      if (other.zero_trips && !s.zero_trips) other = std::move(s);
+      return;
+    }
+    out_.sightings.push_back(std::move(s));
+  }
+
+  // What follows from another sighting is not one more defect.
+  void one_finding_each() {
+    std::vector<Sighting>& all = out_.sightings;
+    std::set<uint32_t> doubled;  // operations that both CTAs of a pair issue
+    std::set<std::pair<uint32_t, uint32_t>> incomplete;
+    for (const Sighting& s : all) {
+      if (s.fault == Fault::kPairLeader) doubled.insert(s.at);
+      if (s.fault == Fault::kNotComplete && s.sure) incomplete.insert({s.at, s.other});
+    }
+    std::erase_if(all, [&](const Sighting& s) {
+      if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other}))) return true;
+      return s.fault != Fault::kPairLeader && (doubled.contains(s.at) || doubled.contains(s.other));
+    });
+  }
+
+  void note(uint32_t instruction, std::string reason) {
+    for (const warp::Uncertain& u : out_.uncertain) {
+      if (u.instruction == instruction && u.reason == reason) return;
+    }
+    out_.uncertain.push_back({instruction, std::move(reason)});
+  }
+
+  const JointSetting setting_;
+  const Ground ground_;
+  Joint out_;
+  std::map<uint32_t, std::set<uint32_t>> commit_targets_;
+  std::set<uint32_t> waited_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Joint run_jointly(const Analysis& analysis, const JointSetting& setting) {
+  if (analysis.launch.ctas() > kMaxRanks) {
+    Joint out;
+    out.uncertain.push_back({analysis.tcgen05.empty() ? kNone : analysis.tcgen05.front(),
+                             "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});
+    return out;
+  }
+  return Driver(analysis, setting).run();
+}
+
+}  // namespace tmemlint::cta

@@ -1,0 +1,924 @@
+#include "analyzer/cta/run.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tmemlint::cta {
+
+using kernel::Block;
+using kernel::Ending;
+using warp::Action;
+using warp::Arg;
+using warp::Meaning;
+using warp::Op;
+using warp::TermKind;
+using warp::Truth;
+using warp::Uniformity;
+using warp::Value;
+using warp::Waiting;
+
+namespace {
+
+// Kinds of unknowns, as sites of terms.
+constexpr uint64_t kUnwrittenSite = uint64_t{8} << 60;
+constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
+constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
+constexpr uint64_t kReduceSite = uint64_t{11} << 60;
+
+constexpr uint32_t kOffsetMask = (1u << kernel::kRankShift) - 1;
+constexpr uint32_t kQuantum = 20'000;
+
+uint32_t rank_of(uint32_t address) { return address >> kernel::kRankShift; }
+uint32_t in_rank(uint32_t address, uint32_t rank) { return (address & kOffsetMask) | (rank << kernel::kRankShift); }
+
+bool is_protocol(Action a) {
+  switch (a) {
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kAsyncCopy: return true;
+    default: return false;
+  }
+}
+
+bool writes_tensor_memory(const Meaning& m) {
+  if (m.action != Action::kTcgen05) return false;
+  switch (m.form.op) {
+    case ptx::Tcgen05::kMma:
+    case ptx::Tcgen05::kMmaWs:
+    case ptx::Tcgen05::kCp:
+    case ptx::Tcgen05::kSt: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.graph)) {
+  const kernel::Graph& g = a.graph;
+  events_in_.assign(g.blocks.size(), 0);
+  guards_writes.assign(g.blocks.size(), false);
+  std::vector<bool> writes(g.blocks.size(), false);
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
+      const Meaning& m = a.program->meanings[a.module->instructions[i].opcode];
+      if (is_protocol(m.action)) ++events_in_[b];
+      if (writes_tensor_memory(m)) writes[b] = true;
+    }
+  }
+  for (const kernel::Loop& l : g.loops) {
+    bool any = false;
+    for (uint32_t b = l.head; b < l.end; ++b) any = any || writes[b];
+    if (!any) continue;
+    for (uint32_t d : control.deciders[l.head]) {
+      if (d < l.head || d >= l.end) guards_writes[d] = true;
+    }
+  }
+}
+
+std::array<uint32_t, 2> Ground::events_ahead(uint32_t block) const {
+  auto [it, fresh] = ahead_.try_emplace(block);
+  if (!fresh) return it->second;
+  const kernel::Graph& g = analysis->graph;
+  std::array<std::vector<bool>, 2> seen;
+  for (size_t side = 0; side < 2; ++side) {
+    seen[side].assign(g.blocks.size(), false);
+    std::vector<uint32_t> work{g.blocks[block].successors[side]};
+    while (!work.empty()) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      if (b == control.after[block] || b == block || seen[side][b]) continue;
+      seen[side][b] = true;
+      for (uint32_t next : g.blocks[b].successors) work.push_back(next);
+    }
+  }
+  std::array<uint32_t, 2> out{};
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    if (seen[0][b] && !seen[1][b]) out[0] += events_in_[b];
+    if (seen[1][b] && !seen[0][b]) out[1] += events_in_[b];
+  }
+  it->second = out;
+  return out;
+}
+
+Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n, size_t warps)
+    : machine(*ground.analysis->program, terms, ground.analysis->launch, r, n, {}),
+      rank(r),
+      number(n),
+      known(warps),
+      at_fence(warps),
+      unfenced(warps) {}
+
+Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
+    : ground_(ground),
+      policy_(policy),
+      graph_(ground.analysis->graph),
+      program_(*ground.analysis->program),
+      terms_(*ground.analysis->terms),
+      launch_(ground.analysis->launch),
+      log_events_(log),
+      budget_(budget) {
+  warps_per_cta_ = launch_.warps();
+  ranks_ = std::max(1u, launch_.ctas());
+  facts_.unlimited = true;
+  const size_t count = size_t{ranks_} * warps_per_cta_;
+  columns_.assign(ranks_, std::vector<Column>(kColumns));
+  for (uint32_t r = 0; r < ranks_; ++r) {
+    for (uint32_t n = 0; n < warps_per_cta_; ++n) {
+      auto w = std::make_unique<Warp>(ground, terms_, r, n, count);
+      w->index = static_cast<uint32_t>(warps_.size());
+      w->machine.common = this;
+      w->machine.serial = &serial_;
+      if (w->machine.existing() == 0) w->state = State::kOver;
+      else w->waiting.push_back({0, w->machine.existing(), false});
+      w->step = program_.code[0].first;
+      warps_.push_back(std::move(w));
+    }
+  }
+}
+
+// --- common memory ---
+
+void Run::tick(Warp& w) {
+  w.known.any.tick(w.index);
+  w.known.fenced.tick(w.index);
+}
+
+// Memory accesses of one step are one event.
+void Run::tick_access() {
+  if (current_->ticked_step == steps + 1) return;
+  current_->ticked_step = steps + 1;
+  tick(*current_);
+}
+
+void Run::erase_words(uint32_t begin, uint32_t end) {
+  auto at = words_.lower_bound(begin >= 16 ? begin - 16 : 0);
+  while (at != words_.end() && at->first < end) {
+    if (at->first + at->second.bytes > begin) at = words_.erase(at);
+    else ++at;
+  }
+}
+
+Value Run::load_shared(uint64_t generic, unsigned bytes) {
+  const auto address = static_cast<uint32_t>(generic);
+  std::vector<warp::Cell> cells;
+  bool any = false;
+  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
+    Word& word = at->second;
+    if (at->first + word.bytes <= address) continue;
+    any = true;
+    if (word.allocation != UINT32_MAX || word.overwrote != UINT32_MAX) {
+      tick_access();
+      Warp& w = *current_;
+      const uint32_t here = instruction_of(w.step);
+      ++asked;
+      ++decided;
+      if (word.warp != w.index && !w.known.any.knows(word.warp, word.event)) {
+        const Warp& writer = *warps_[word.warp];
+        if (word.overwrote != UINT32_MAX) {
+          Sighting& s = see(Fault::kSlotOverwritten, writer, word.instruction, allocations_[word.overwrote].instruction);
+          s.third = here;
+          s.other_warp = w.number;
+        } else {
+          Sighting& s = see(Fault::kSlotRead, w, here, word.instruction);
+          s.other_warp = writer.number;
+        }
+      }
+      word.readers.emplace_back(w.index, w.known.any.event(w.index));
+      if (word.allocation != UINT32_MAX) allocations_[word.allocation].slot_read = true;
+    }
+    if (word.known) cells.push_back({at->first, static_cast<uint8_t>(word.bytes), word.value});
+  }
+  if (!cells.empty() && bytes <= 8) {
+    warp::Memory memory;
+    memory.replace(std::move(cells));
+    if (std::optional<Value> v = memory.load(terms_, address, bytes)) return *v;
+  }
+  const unsigned width = std::min(64u, bytes * 8);
+  if (any) return terms_.opaque(kUnwrittenSite, (++serial_ << 8) | bytes, Uniformity::kWarp, 0, width);
+  auto region = regions_.upper_bound(address);
+  if (region != regions_.begin()) {
+    --region;
+    if (address + bytes <= region->second.end) {
+      const uint64_t part = (region->second.serial << 24) | (uint64_t{address - region->first} << 8) | bytes;
+      return terms_.opaque(kCopiedSite, part, Uniformity::kCta, 0, width);
+    }
+  }
+  if (early_reads_.try_emplace(address, current_->index, current_->known.any.event(current_->index)).second) {
+    early_instructions_[address] = instruction_of(current_->step);
+  }
+  return terms_.opaque(kUnwrittenSite, (uint64_t{1} << 63) | (uint64_t{address} << 8) | bytes, Uniformity::kCta, 0, width);
+}
+
+void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
+  const auto address = static_cast<uint32_t>(generic);
+  tick_access();
+  Warp& w = *current_;
+  const uint32_t here = instruction_of(w.step);
+  Word fresh;
+  fresh.bytes = bytes;
+  fresh.warp = w.index;
+  fresh.event = w.known.any.event(w.index);
+  fresh.instruction = here;
+  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
+    Word& word = at->second;
+    if (at->first + word.bytes <= address) continue;
+    const uint32_t of = word.allocation != UINT32_MAX ? word.allocation : word.overwrote;
+    if (of == UINT32_MAX || !allocations_[of].live) continue;
+    fresh.overwrote = of;
+    for (const auto& [reader, event] : word.readers) {
+      if (reader == w.index || w.known.any.knows(reader, event)) continue;
+      Sighting& s = see(Fault::kSlotOverwritten, w, here, allocations_[of].instruction);
+      s.other_warp = warps_[reader]->number;
+      break;
+    }
+  }
+  erase_words(address, address + bytes);
+  if (value != nullptr && bytes <= 8) {
+    fresh.known = true;
+    fresh.value = *value;
+    if (value->constant()) fresh.value.number = warp::truncate(value->number, bytes * 8);
+  }
+  words_[address] = std::move(fresh);
+  for (uint32_t granule = address / 16; granule <= (address + bytes - 1) / 16; ++granule) {
+    stored_[granule] = {w.index, w.known.any.event(w.index), here};
+  }
+}
+
+Value Run::load_global(const Value& address, unsigned index, unsigned width) {
+  const std::array<uint64_t, 4> key = {address.base, address.number, index, width};
+  auto [it, fresh] = globals_.try_emplace(key);
+  if (fresh) it->second = terms_.opaque(kGlobalSite, ++serial_, Uniformity::kCta, 0, width);
+  return it->second;
+}
+
+// --- stepping ---
+
+void Run::go() {
+  while (!stopped_) {
+    bool any = false;
+    for (const std::unique_ptr<Warp>& w : warps_) {
+      any = advance(*w) || any;
+      if (stopped_) break;
+    }
+    if (stopped_ || any) continue;
+    if (std::all_of(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kOver; })) {
+      complete = true;
+      break;
+    }
+    if (!deliver()) {
+      stuck();
+      break;
+    }
+  }
+  // What was still under way comes in the end.
+  if (complete) {
+    while (deliver()) {
+    }
+  }
+  finish();
+}
+
+bool Run::advance(Warp& w) {
+  if (w.state != State::kReady) return false;
+  current_ = &w;
+  w.machine.facts = std::move(facts_);
+  bool progress = false;
+  const uint64_t limit = steps + kQuantum;
+  while (!stopped_ && w.state == State::kReady && steps < limit) {
+    const uint32_t block = w.waiting.front().block;
+    w.machine.active = w.waiting.front().lanes;
+    const warp::Code& code = program_.code[block];
+    while (w.step < code.last && !stopped_) {
+      if (!run_step(w, w.step)) break;
+      ++w.step;
+      ++steps;
+      progress = true;
+    }
+    if (stopped_ || w.state != State::kReady || w.step < code.last) break;
+    ++steps;
+    progress = true;
+    leave(w, block);
+    if (steps > budget_) {
+      stop(graph_.blocks[block].first, "the joint run takes more than its budget of " + std::to_string(budget_) + " steps");
+    }
+  }
+  facts_ = std::move(w.machine.facts);
+  return progress;
+}
+
+void Run::follow(Warp& w, uint32_t, std::vector<Waiting> rest) {
+  w.waiting = std::move(rest);
+  if (w.waiting.empty()) {
+    w.state = State::kOver;
+    return;
+  }
+  Waiting& front = w.waiting.front();
+  const uint32_t loop = warp::headed(graph_, front.block);
+  if (loop != kNone) {
+    if (front.again) ++w.rounds[loop];
+    else w.rounds[loop] = 0;
+    front.again = false;
+  }
+  w.step = program_.code[front.block].first;
+}
+
+bool Run::leave(Warp& w, uint32_t b) {
+  const Block& block = graph_.blocks[b];
+  const uint32_t lanes = w.machine.active;
+  std::vector<Waiting> rest(w.waiting.begin() + 1, w.waiting.end());
+  auto wait = [&](uint32_t to, uint32_t which) { warp::add_waiting(graph_, rest, b, to, which); };
+  if (program_.code[b].skip_to != kNone) {
+    wait(program_.code[b].skip_to, lanes);
+    follow(w, b, std::move(rest));
+    return true;
+  }
+  switch (block.ending) {
+    case Ending::kTrap: stopped_ = true; return false;
+    case Ending::kExit: lanes_exit(w, lanes, block.ender); break;
+    case Ending::kJump:
+      if (block.successors.empty()) lanes_exit(w, lanes, block.ender);
+      else wait(block.successors[0], lanes);
+      break;
+    case Ending::kBranch: {
+      Value p = w.machine.read_register(block.condition);
+      if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
+      Truth t = w.machine.truth_of(p, lanes);
+      if (t.unknown != 0) {
+        bool by_trips = false;
+        bool first = choose(w, b, block.ender, &by_trips);
+        if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
+          if (!assume(terms_, w.machine.facts, t.term, first != t.inverted)) {
+            first = !first;
+            assume(terms_, w.machine.facts, t.term, first != t.inverted);
+          }
+        } else if (t.term != 0) {
+          w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
+        }
+        if (!by_trips) choices.insert(b);
+        if (decisions.size() < 200) decisions.push_back({block.ender, first});
+        (first ? t.yes : t.no) |= t.unknown;
+      }
+      wait(block.successors[0], t.yes);
+      wait(block.successors[1], t.no);
+      break;
+    }
+    case Ending::kIndexed: {
+      const Value index = w.machine.read_register(block.condition);
+      uint32_t left = lanes;
+      for (uint32_t each = lanes; each != 0; each &= each - 1) {
+        const auto l = static_cast<unsigned>(std::countr_zero(each));
+        const Value one = terms_.lane(index, l);
+        if (one.base != 0) continue;
+        const uint64_t n = warp::truncate(one.number, 32);
+        if (n < block.successors.size()) wait(block.successors[n], 1u << l);
+        left &= ~(1u << l);
+      }
+      if (left != 0) {
+        stop(block.ender, "which way this indexed branch goes is not known");
+        return false;
+      }
+      break;
+    }
+  }
+  follow(w, b, std::move(rest));
+  return true;
+}
+
+bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
+  const Block& block = graph_.blocks[b];
+  const uint32_t s0 = block.successors[0];
+  const uint32_t s1 = block.successors[1];
+  for (uint32_t loop = block.loop; loop != kNone; loop = graph_.loops[loop].parent) {
+    const bool in0 = graph_.in_loop(s0, loop);
+    const bool in1 = graph_.in_loop(s1, loop);
+    if (in0 && in1) break;
+    if (in0 == in1) continue;
+    // A way that only leads into a trap is not the loop's end.
+    if (!ground_.control.can_exit[in0 ? s1 : s0] && ground_.control.can_exit[in0 ? s0 : s1]) return in0;
+    *by_trips = true;
+    chose_trips = true;
+    const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
+    const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
+    return in0 == (done < policy_.trips);
+  }
+  if (ground_.control.can_exit[s0] != ground_.control.can_exit[s1]) {
+    const std::array<uint32_t, 2> ahead = ground_.events_ahead(b);
+    const bool exit_first = ground_.control.can_exit[s0];
+    if (ahead[exit_first ? 1 : 0] == 0) return exit_first;
+  }
+  const std::array<uint32_t, 2> ahead = ground_.events_ahead(b);
+  bool first = ahead[0] > ahead[1];
+  if (ground_.guards_writes[b]) {
+    *by_trips = true;
+    chose_trips = true;
+    if (policy_.trips == 0) first = !first;
+    return first;
+  }
+  if (policy_.flipped.contains(b)) first = !first;
+  return first;
+}
+
+void Run::lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction) {
+  w.exited |= lanes;
+  w.last_exit = instruction;
+  if ((w.exited & w.machine.existing()) == w.machine.existing()) {
+    w.state = State::kOver;
+    for (auto& [key, b] : named_) {
+      if (key.first == w.rank && b.expected == 0 && b.arrived != 0) check_named(key.first, key.second);
+    }
+    check_cluster();
+  }
+}
+
+uint32_t Run::threads_left(uint32_t rank) const {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < warps_per_cta_; ++k) {
+    const Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
+    if ((w.machine.existing() & ~w.exited) != 0) n += 32;
+  }
+  return n;
+}
+
+void Run::stop(uint32_t instruction, std::string reason) {
+  uncertain.push_back({instruction, std::move(reason)});
+  stopped_ = true;
+}
+
+bool Run::run_step(Warp& w, uint32_t n) {
+  const warp::Step& step = program_.steps[n];
+  if (step.kind == warp::Step::Kind::kUse) {
+    if (w.loads.empty()) return true;
+    uint32_t lanes = w.machine.active;
+    if (step.guard != kNone) {
+      const Truth guard = w.machine.guard_of(step);
+      lanes = guard.yes | guard.unknown;
+    }
+    const std::vector<uint32_t>& set = program_.load_sets[step.loads];
+    for (const auto& [load, operation] : w.loads) {
+      if (std::binary_search(set.begin(), set.end(), load)) operations_[operation].used |= lanes;
+    }
+    return true;
+  }
+  if (step.kind == warp::Step::Kind::kOverwrite) return true;
+  if (step.kind == warp::Step::Kind::kCopyIn) {
+    w.machine.execute(step, n);
+    return true;
+  }
+  const Meaning& m = w.machine.meaning(step);
+  switch (m.action) {
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kProxyFence:
+    case Action::kAsyncCopy: break;
+    case Action::kGridDependency: return true;
+    default: w.machine.execute(step, n); return true;
+  }
+  const Truth guard = w.machine.guard_of(step);
+  const uint32_t lanes = guard.yes | guard.unknown;
+  if (lanes == 0) return true;
+  switch (m.action) {
+    case Action::kTcgen05: return tcgen05(w, n, step, m, lanes);
+    case Action::kMbarrier: return mbarrier(w, n, step, m, lanes);
+    case Action::kBarrier: return barrier(w, n, step, m, lanes);
+    case Action::kClusterBarrier: return cluster_barrier(w, n, m, lanes);
+    case Action::kProxyFence: proxy_fence(w, n); return true;
+    default: copy(w, n, step, lanes); return true;
+  }
+}
+
+void Run::proxy_fence(Warp& w, uint32_t n) {
+  if (opcode_text(instruction_of(n)).find("async") == std::string_view::npos) return;
+  tick(w);
+  w.proxy_fences.push_back({w.known.any.event(w.index), w.known.any});
+  if (w.proxy_fences.size() > 8) w.proxy_fences.pop_front();
+}
+
+std::string_view Run::opcode_text(uint32_t instruction) const {
+  return graph_.module->opcode(graph_.module->instructions[instruction]).text;
+}
+
+std::optional<uint64_t> Run::number(const Warp& w, const Value& value, uint32_t lanes, unsigned width) const {
+  const auto l = static_cast<unsigned>(std::countr_zero(lanes));
+  const Value one = terms_.lane(value, l);
+  if (one.base == 0) return warp::truncate(one.number, width);
+  const auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+  if (numbers && numbers->size() == 1) return numbers->front();
+  return std::nullopt;
+}
+
+Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
+  static thread_local Sighting ignored;
+  if (!seen_.insert({static_cast<uint32_t>(fault), at, other, w.rank & 1}).second) return ignored = Sighting{};
+  Sighting s;
+  s.fault = fault;
+  s.at = at;
+  s.other = other;
+  s.warp = w.number;
+  s.rank = w.rank;
+  s.decisions = decisions;
+  sightings.push_back(std::move(s));
+  return sightings.back();
+}
+
+void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text) {
+  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text)});
+}
+
+// --- barriers ---
+
+Mbarrier* Run::find(uint32_t address) {
+  auto it = mbarriers_.find(address);
+  return it == mbarriers_.end() || !it->second.live ? nullptr : &it->second;
+}
+
+void Run::settle(Mbarrier& b) {
+  while (b.settled() && b.pending <= 0) {
+    b.done.join(b.arriving);
+    b.previous = std::move(b.current);
+    b.current.clear();
+    ++b.phase;
+    b.pending += b.count;
+    b.expects = false;
+    b.copied = false;
+    if (b.count == 0) break;
+    for (const std::unique_ptr<Warp>& w : warps_) {
+      if (w->state == State::kMbarrier && find(w->address) == &b && b.phase != w->phase) w->state = State::kReady;
+    }
+  }
+}
+
+void Run::arrive(Mbarrier& b, uint32_t count, const Knowledge& knowledge, uint32_t instruction) {
+  b.arriving.join(knowledge);
+  b.pending -= count;
+  b.last_arrive = instruction;
+  settle(b);
+}
+
+void Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit) {
+  const uint32_t rank = rank_of(address);
+  if (rank == w.rank) return;
+  ++asked;
+  ++decided;
+  const Mbarrier* b = find(address);
+  if (b == nullptr || !w.known.any.knows(b->init_warp, b->init_event)) {
+    see(Fault::kPairStart, w, instruction, b == nullptr ? kNone : b->init).other_rank = rank;
+  }
+  remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank});
+}
+
+bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
+  using warp::Mbarrier;
+  const uint32_t here = instruction_of(n);
+  uint32_t where = kNone;
+  for (unsigned k = 0; k < step.argument_count && where == kNone; ++k) {
+    if (program_.args[step.first_arg + k].address) where = k;
+  }
+  if (where == kNone) return true;
+  const Value address_value = w.machine.shared_address(program_.args[step.first_arg + where]);
+  Value operand;
+  const bool has_operand = arg(step, where + 1) != nullptr && arg(step, where + 1)->kind != Arg::Kind::kNone;
+  if (has_operand) operand = w.machine.read(*arg(step, where + 1));
+  tick(w);
+
+  auto write_result = [&](const Value& v) {
+    for (unsigned d = 0; d < where; ++d) {
+      const Arg& a = program_.args[step.first_arg + d];
+      if (a.kind == Arg::Kind::kRegister) w.machine.write(a, v, lanes, n);
+    }
+  };
+
+  if (m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait) {
+    const auto address = number(w, address_value, lanes, 32);
+    const auto parity = number(w, operand, lanes, 32);
+    if (!address || !parity) {
+      stop(here, !address ? "which mbarrier is waited on is not known" : "the phase that is waited for is not known");
+      return false;
+    }
+    cta::Mbarrier* b = find(*address);
+    waited.insert(*address);
+    if (b == nullptr) {
+      stop(here, "the mbarrier that is waited on was not seen to be initialised");
+      return false;
+    }
+    ++asked;
+    ++decided;
+    if (b->complete(static_cast<uint32_t>(*parity))) {
+      w.failed = {kNone, 0};
+      const bool immediate = b->phase == 0;
+      if (!immediate) {
+        w.known.any.join(b->done.any);
+        if (m.relaxed) {
+          w.unfenced.fenced.join(b->done.fenced);
+          w.last_relaxed = here;
+        } else {
+          w.known.fenced.join(b->done.fenced);
+        }
+        if (b->relaxed_arrive != kNone) w.last_relaxed = m.relaxed ? here : b->relaxed_arrive;
+        b->seen = std::max(b->seen, b->phase);
+      }
+      write_result(Value::of(1));
+      add_log(w, here, lanes, "waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1));
+      return true;
+    }
+    if (w.failed == std::pair{n, b->phase}) {
+      w.state = State::kMbarrier;
+      w.address = static_cast<uint32_t>(*address);
+      w.phase = b->phase;
+      return false;
+    }
+    w.failed = {n, b->phase};
+    write_result(Value::of(0));
+    return true;
+  }
+  if (m.mbarrier == Mbarrier::kPendingCount) {
+    write_result(w.machine.unknown(n, 0, Uniformity::kWarp, 32));
+    return true;
+  }
+
+  // The others work lane by lane: lanes may name barriers of different CTAs.
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const uint32_t lane = rest & (~rest + 1);
+    const auto address = number(w, address_value, lane, 32);
+    if (!address) {
+      stop(here, "which mbarrier this is about is not known");
+      return false;
+    }
+    const auto at = static_cast<uint32_t>(*address);
+    if (m.mbarrier == Mbarrier::kInit) {
+      const auto count = number(w, operand, lane, 32);
+      if (!count || *count == 0) {
+        stop(here, "the count that the mbarrier is initialised with is not known");
+        return false;
+      }
+      cta::Mbarrier b;
+      b.live = true;
+      b.count = static_cast<uint32_t>(*count);
+      b.pending = b.count;
+      b.init = here;
+      b.init_warp = w.index;
+      b.init_event = w.known.any.event(w.index);
+      b.arriving = Knowledge(warps_.size());
+      b.done = Knowledge(warps_.size());
+      mbarriers_[at] = std::move(b);
+      add_log(w, here, lanes, "count " + std::to_string(*count));
+      continue;
+    }
+    if (rank_of(at) != w.rank) reaches(w, at, here, 0);
+    cta::Mbarrier* b = find(at);
+    if (b == nullptr) {
+      if (m.mbarrier == Mbarrier::kInvalidate) continue;
+      stop(here, "the mbarrier was not seen to be initialised");
+      return false;
+    }
+    if (m.mbarrier == Mbarrier::kInvalidate) {
+      b->live = false;
+      continue;
+    }
+    if (m.mbarrier == Mbarrier::kExpectTx || m.mbarrier == Mbarrier::kArriveExpectTx) b->expects = true;
+    if (m.mbarrier == Mbarrier::kCompleteTx) {
+      b->copied = true;
+      settle(*b);
+      continue;
+    }
+    if (m.mbarrier == Mbarrier::kExpectTx) continue;
+    if (m.mbarrier == Mbarrier::kAsyncArrive) {
+      Arrival a;
+      a.kind = Arrival::Kind::kArrive;
+      a.targets = {at};
+      a.warp = w.index;
+      a.instruction = here;
+      a.knowledge = w.known;
+      if (opcode_text(here).find("noinc") == std::string_view::npos) ++b->pending;
+      under_way_.push_back(std::move(a));
+      continue;
+    }
+    uint32_t count = 1;
+    if (m.mbarrier != Mbarrier::kArriveExpectTx && has_operand && arg(step, where + 1)->kind != Arg::Kind::kSink) {
+      const auto c = number(w, operand, lane, 32);
+      if (!c) {
+        stop(here, "how many arrivals this is is not known");
+        return false;
+      }
+      count = static_cast<uint32_t>(*c);
+    }
+    write_result(Value::of(b->phase & 1));
+    Knowledge k = w.known;
+    if (m.relaxed) {
+      k.fenced = w.at_fence.fenced;
+      b->relaxed_arrive = here;
+    }
+    // An arrival of the next round that does not know of the last one comes too early: the count is too small.
+    ++asked;
+    ++decided;
+    for (const auto& [warp, event] : b->previous) {
+      if (w.known.any.knows(warp, event)) continue;
+      Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
+      s.first = b->count;
+      s.second = b->count + std::popcount(rest);
+      s.third = 1;
+      break;
+    }
+    b->current.emplace_back(w.index, w.known.any.event(w.index));
+    if (m.mbarrier == Mbarrier::kArriveDrop) b->count -= count;
+    arrive(*b, count, k, here);
+  }
+  if (m.mbarrier == Mbarrier::kArrive || m.mbarrier == Mbarrier::kArriveExpectTx || m.mbarrier == Mbarrier::kArriveDrop) {
+    w.releases.push_back({w.known.any.event(w.index), here});
+    add_log(w, here, lanes, "");
+  }
+  return true;
+}
+
+void Run::check_named(uint32_t rank, uint32_t id) {
+  NamedBarrier& b = named_[{rank, id}];
+  const uint32_t expected = b.expected != 0 ? b.expected : threads_left(rank);
+  if (b.arrived < expected || b.arrived == 0) return;
+  b.arrived -= expected;
+  ++b.generation;
+  b.done = b.arriving;
+  if (b.arrived == 0) b.arriving = Knowledge(warps_.size());
+  b.expected = 0;
+  for (uint32_t k = 0; k < warps_per_cta_; ++k) {
+    Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
+    if (w.state != State::kNamed || w.named != id || w.named_generation == b.generation) continue;
+    w.known.join(b.done);
+    w.state = State::kReady;
+    ++w.step;
+  }
+}
+
+bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
+  if (m.barrier == warp::Barrier::kWarp) return true;
+  const uint32_t here = instruction_of(n);
+  const unsigned first = step.destinations;
+  const Arg* id_arg = arg(step, first);
+  const Arg* count_arg = m.barrier == warp::Barrier::kReduce ? nullptr : arg(step, first + 1);
+  std::optional<uint64_t> id = id_arg == nullptr ? 0 : number(w, w.machine.read(*id_arg), lanes, 32);
+  std::optional<uint64_t> count = count_arg == nullptr ? 0 : number(w, w.machine.read(*count_arg), lanes, 32);
+  if (m.barrier == warp::Barrier::kReduce && step.argument_count > first + 2u) {
+    count = number(w, w.machine.read(*arg(step, first + 1)), lanes, 32);
+  }
+  if (!id || !count) {
+    stop(here, !id ? "which barrier this is is not known" : "for how many threads the barrier is is not known");
+    return false;
+  }
+  tick(w);
+  const bool aligned = opcode_text(here).starts_with("bar.") || opcode_text(here).find("aligned") != std::string_view::npos;
+  NamedBarrier& b = named_[{w.rank, static_cast<uint32_t>(*id)}];
+  if (*count != 0) b.expected = static_cast<uint32_t>(*count);
+  b.arrived += aligned ? 32 : static_cast<uint32_t>(std::popcount(lanes));
+  if (b.arriving.any.size() == 0) b.arriving = Knowledge(warps_.size());
+  b.arriving.join(w.known);
+  w.releases.push_back({w.known.any.event(w.index), here});
+  add_log(w, here, lanes, "barrier " + std::to_string(*id));
+  ++asked;
+  ++decided;
+  if (m.barrier == warp::Barrier::kArrive) {
+    check_named(w.rank, static_cast<uint32_t>(*id));
+    return true;
+  }
+  if (m.barrier == warp::Barrier::kReduce) {
+    const uint64_t part = (uint64_t{w.rank} << 56) | (*id << 40) | b.generation;
+    for (unsigned d = 0; d < first; ++d) {
+      const Arg& a = program_.args[step.first_arg + d];
+      w.machine.write(a, terms_.opaque(kReduceSite, (part << 4) ^ serial_ << 20, Uniformity::kCta, 0, a.width), lanes, n);
+    }
+  }
+  w.state = State::kNamed;
+  w.named = static_cast<uint32_t>(*id);
+  w.named_generation = b.generation;
+  check_named(w.rank, w.named);
+  if (w.state == State::kReady) {
+    --w.step;  // the caller goes on to the next step
+    return true;
+  }
+  return false;
+}
+
+void Run::check_cluster() {
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state != State::kOver && w->cluster_phase <= cluster_phase_) return;
+  }
+  if (std::none_of(warps_.begin(), warps_.end(), [&](const auto& w) { return w->cluster_phase > cluster_phase_; })) return;
+  ++cluster_phase_;
+  cluster_done_ = cluster_arriving_;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kCluster && w->cluster_phase <= cluster_phase_) w->state = State::kReady;
+  }
+}
+
+bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes) {
+  const uint32_t here = instruction_of(n);
+  if (m.cluster_barrier == warp::ClusterBarrier::kArrive) {
+    tick(w);
+    if (cluster_arriving_.any.size() == 0) cluster_arriving_ = Knowledge(warps_.size());
+    w.cluster_arrived |= lanes;
+    cluster_arriving_.join(w.known);
+    w.releases.push_back({w.known.any.event(w.index), here});
+    add_log(w, here, lanes, "");
+    if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
+      w.cluster_arrived = 0;
+      ++w.cluster_phase;
+      check_cluster();
+    }
+    return true;
+  }
+  ++asked;
+  ++decided;
+  if (cluster_phase_ < w.cluster_phase) {
+    w.state = State::kCluster;
+    return false;
+  }
+  if (cluster_phase_ != 0) w.known.join(cluster_done_);
+  return true;
+}
+
+void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
+  const uint32_t here = instruction_of(n);
+  const std::string_view text = opcode_text(here);
+  uint32_t first = kNone;
+  uint32_t last = kNone;
+  for (unsigned k = 0; k < step.argument_count; ++k) {
+    if (!program_.args[step.first_arg + k].address) continue;
+    if (first == kNone) first = k;
+    last = k;
+  }
+  if (text.find("mbarrier") == std::string_view::npos || first == last || last == kNone) return;
+  tick(w);
+  const auto target = number(w, w.machine.shared_address(*arg(step, last)), lanes, 32);
+  if (!target) {
+    stop(here, "the mbarrier that this copy completes on is not known");
+    return;
+  }
+  Arrival a;
+  a.kind = Arrival::Kind::kCopy;
+  a.warp = w.index;
+  a.instruction = here;
+  a.targets = {static_cast<uint32_t>(*target)};
+  const auto written = number(w, w.machine.shared_address(*arg(step, first)), lanes, 32);
+  if (text.find("multicast::cluster") != std::string_view::npos) {
+    uint32_t mask = (1u << ranks_) - 1;
+    if (text.find("::all") == std::string_view::npos) {
+      for (unsigned k = last + 1; k < step.argument_count; ++k) {
+        const Arg& candidate = *arg(step, k);
+        if (candidate.kind != Arg::Kind::kRegister && candidate.kind != Arg::Kind::kNumber) continue;
+        if (const auto value = number(w, w.machine.read(candidate), lanes, 16)) mask = static_cast<uint32_t>(*value);
+        break;
+      }
+    }
+    a.targets.clear();
+    for (uint32_t r = 0; r < ranks_; ++r) {
+      if (((mask >> r) & 1) != 0) a.targets.push_back(in_rank(static_cast<uint32_t>(*target), r));
+    }
+  }
+  if (written) a.written = static_cast<uint32_t>(*written);
+  if (text.starts_with("clusterlaunchcontrol")) a.bytes = 16;
+  if (text.starts_with("st.async")) {
+    a.bytes = 4;
+    if (text.find("64") != std::string_view::npos) a.bytes = 8;
+    if (text.find(".v2") != std::string_view::npos) a.bytes *= 2;
+    if (text.find(".v4") != std::string_view::npos) a.bytes *= 4;
+  }
+  if (written && !text.starts_with("clusterlaunchcontrol")) {
+    // The asynchronous proxy writes these bytes: what ordinary stores left there is gone. How many is in the tensor map.
+    for (uint32_t granule = a.written / 16; granule < a.written / 16 + 2048; ++granule) stored_.erase(granule);
+  }
+  for (uint32_t t : a.targets) {
+    if (rank_of(t) != w.rank) reaches(w, t, here, 0);
+    if (Mbarrier* b = find(t)) ++b->under_way;
+  }
+  add_log(w, here, lanes, "");
+  under_way_.push_back(std::move(a));
+}
+
+bool Run::deliver() {
+  if (under_way_.empty()) return false;
+  Arrival a = std::move(under_way_.front());
+  under_way_.pop_front();
+  if (a.bytes != 0 && a.kind == Arrival::Kind::kCopy) {
+    const uint64_t serial = ++serial_;
+    for (uint32_t t : a.targets) {
+      const uint32_t begin = a.targets.size() > 1 ? in_rank(a.written, rank_of(t)) : a.written;
+      erase_words(begin, begin + a.bytes);
+      regions_[begin] = {begin + a.bytes, serial};
+    }
+  }
+  for (uint32_t t : a.targets) {
+    Mbarrier* b = find(t);
+    if (b == nullptr) continue;
+    if (a.kind == Arrival::Kind::kCopy) {
+      if (b->under_way > 0) --b->under_way;
+      b->copied = true;
+      settle(*b);
+    } else {
+      arrive(*b, 1, a.knowledge, a.instruction);
+    }
+  }
+  return true;
+}
+
+}  // namespace tmemlint::cta

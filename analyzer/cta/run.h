@@ -1,0 +1,243 @@
+// One scenario of the joint run.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/cta/barrier.h"
+#include "analyzer/cta/joint.h"
+#include "analyzer/cta/tensor_memory.h"
+#include "analyzer/kernel/control.h"
+#include "analyzer/warp/lanes.h"
+#include "analyzer/warp/machine.h"
+
+namespace tmemlint::cta {
+
+// How a scenario decides what is unknown.
+struct Policy {
+  uint32_t trips = 2;               // times round a loop whose end is not known
+  std::set<uint32_t> flipped;       // blocks whose branch is decided the other way than usual
+};
+
+// What is the same in every scenario of a kernel.
+struct Ground {
+  const Analysis* analysis = nullptr;
+  kernel::Control control;
+  // How many events only the first, and only the second way of a block's branch leads through.
+  std::array<uint32_t, 2> events_ahead(uint32_t block) const;
+  std::vector<bool> guards_writes;   // by block: its branch decides whether a loop that writes Tensor Memory is entered
+  explicit Ground(const Analysis& analysis);
+
+ private:
+  std::vector<uint32_t> events_in_;  // by block
+  mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
+};
+
+class Run : private warp::CommonMemory {
+ public:
+  Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
+  void go();
+
+  std::vector<Sighting> sightings;
+  std::vector<warp::Uncertain> uncertain;
+  std::vector<cta::Step> log;
+  std::vector<Decision> decisions;
+  std::set<uint32_t> choices;       // blocks whose branch was decided by the policy, loops' ends not counted
+  bool chose_trips = false;
+  uint64_t asked = 0, decided = 0, steps = 0;
+  bool complete = false;            // every warp came to its end
+  std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
+  std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
+
+ private:
+  enum class State : uint8_t { kReady, kMbarrier, kNamed, kCluster, kAlloc, kOver };
+
+  struct Release {
+    uint32_t event = 0;
+    uint32_t instruction = kNone;
+  };
+
+  struct Warp {
+    explicit Warp(const Ground& ground, warp::Terms& terms, uint32_t rank, uint32_t number, size_t warps);
+    warp::Machine machine;
+    uint32_t rank, number, index = 0;
+    std::vector<warp::Waiting> waiting;
+    uint32_t step = 0;
+    State state = State::kReady;
+    uint32_t exited = 0;             // lanes
+    // What it waits for.
+    uint32_t address = 0, phase = 0;
+    std::pair<uint32_t, uint32_t> failed{kNone, 0};  // a try_wait that was not complete: its step and its phase
+    Knowledge known, at_fence, unfenced;
+    std::vector<Release> releases;
+    std::map<uint32_t, uint32_t> rounds;   // by loop
+    std::vector<std::pair<uint32_t, uint32_t>> loads;  // pending: Program::loads, operation
+    std::vector<uint32_t> stores;          // pending: operations
+    std::vector<uint32_t> uncommitted;     // operations
+    uint32_t commits = 0;
+    struct ProxyFence {
+      uint32_t event = 0;
+      Clock known;
+    };
+    std::deque<ProxyFence> proxy_fences;   // the last ones
+    uint64_t ticked_step = 0;              // number of the step for which the clock was last advanced by a memory access
+    uint32_t last_relaxed = kNone;         // instruction of the last relaxed wait
+    uint32_t cluster_arrived = 0;          // lanes, in the phase `cluster_phase`
+    uint32_t cluster_phase = 0;            // phases that it has arrived in
+    uint32_t last_exit = kNone;            // instruction
+    uint32_t named = 0;                    // the named barrier that it waits for
+    uint32_t named_generation = 0;
+  };
+
+  // An arrival that comes when it comes.
+  struct Arrival {
+    enum class Kind : uint8_t { kCommit, kCopy, kArrive } kind = Kind::kCommit;
+    std::vector<uint32_t> targets;  // shared addresses
+    uint32_t warp = 0;
+    uint32_t commit = 0;
+    uint32_t instruction = kNone;
+    Knowledge knowledge;
+    uint32_t written = 0;           // shared address of what a copy writes, with `bytes`
+    uint32_t bytes = 0;
+  };
+
+  struct Word {
+    uint32_t bytes = 4;
+    warp::Value value;
+    bool known = false;
+    uint32_t warp = 0, event = 0;      // who wrote it
+    uint32_t instruction = kNone;
+    uint32_t allocation = UINT32_MAX;  // whose address it is, as alloc wrote it
+    uint32_t overwrote = UINT32_MAX;   // the allocation whose address was here before
+    std::vector<std::pair<uint32_t, uint32_t>> readers;  // of an allocation's address: warp, event
+  };
+  struct Region {
+    uint32_t end = 0;
+    uint64_t serial = 0;
+  };
+
+  // CommonMemory
+  warp::Value load_shared(uint64_t address, unsigned bytes) override;
+  void store_shared(uint64_t address, unsigned bytes, const warp::Value* value) override;
+  warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
+  void erase_words(uint32_t begin, uint32_t end);
+
+  // Stepping
+  bool advance(Warp& w);
+  bool deliver();
+  void wake();
+  bool run_step(Warp& w, uint32_t n);
+  bool leave(Warp& w, uint32_t block);
+  void lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction);
+  void tick(Warp& w);
+  void tick_access();
+  void proxy_fence(Warp& w, uint32_t n);
+  bool choose(Warp& w, uint32_t block, uint32_t instruction, bool* by_trips);
+  void follow(Warp& w, uint32_t from, std::vector<warp::Waiting> rest);
+  void stop(uint32_t instruction, std::string reason);
+  void stuck();
+  void finish();
+
+  // Events
+  bool tcgen05(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
+  bool alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  void dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  void load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  void single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  void commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  bool mbarrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
+  bool barrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
+  bool cluster_barrier(Warp& w, uint32_t n, const warp::Meaning& m, uint32_t lanes);
+  void copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes);
+
+  // Barriers
+  Mbarrier* find(uint32_t address);
+  void arrive(Mbarrier& b, uint32_t count, const Knowledge& knowledge, uint32_t instruction);
+  void settle(Mbarrier& b);
+  void check_named(uint32_t rank, uint32_t id);
+  void check_cluster();
+  void reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit);
+  uint32_t threads_left(uint32_t rank) const;
+
+  // Tensor Memory
+  struct Place {
+    bool known = false;
+    bool based = false;           // on an allocation
+    uint32_t allocation = UINT32_MAX;
+    uint32_t column = 0, lane = 0;
+    int64_t offset = 0;           // from the allocation's first column
+  };
+  Place place(const Warp& w, const warp::Value& value, uint32_t lanes) const;
+  void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns, uint8_t halves,
+             uint32_t rank, bool certain);
+  void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
+  void freed(Warp& w, const Access& earlier, uint32_t instruction, uint32_t rank, uint32_t cta_group);
+  uint32_t start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes);
+  bool knows_cta(const Warp& w, uint32_t rank) const;
+  uint32_t last_release(const Operation& op, uint32_t until) const;
+  void check_operand(Warp& w, uint32_t operation, const warp::Value& descriptor, uint32_t lanes);
+  void reach_peer(Warp& w, uint32_t operation);
+
+  Sighting& see(Fault fault, const Warp& w, uint32_t at, uint32_t other = kNone);
+  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text);
+  uint32_t instruction_of(uint32_t step) const { return program_.steps[step].instruction; }
+  const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
+    return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
+  }
+  std::optional<uint64_t> number(const Warp& w, const warp::Value& value, uint32_t lanes, unsigned width) const;
+  std::string_view opcode_text(uint32_t instruction) const;
+
+  const Ground& ground_;
+  const Policy& policy_;
+  const kernel::Graph& graph_;
+  const warp::Program& program_;
+  warp::Terms& terms_;
+  const kernel::Launch& launch_;
+  const bool log_events_;
+  const uint64_t budget_;
+  uint32_t warps_per_cta_ = 0;
+  uint32_t ranks_ = 1;
+  bool stopped_ = false;
+  uint64_t serial_ = 0;
+
+  std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
+  Warp* current_ = nullptr;
+  warp::Facts facts_;
+  std::map<uint32_t, Word> words_;            // shared memory, by address
+  std::map<uint32_t, Region> regions_;        // written by copies
+  std::map<std::array<uint64_t, 4>, warp::Value> globals_;
+  std::unordered_map<uint32_t, Mbarrier> mbarriers_;
+  std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> named_;  // by rank and number
+  uint32_t cluster_phase_ = 0;
+  Knowledge cluster_arriving_, cluster_done_;
+  std::deque<Arrival> under_way_;
+  std::vector<Operation> operations_;
+  std::vector<Access> accesses_;
+  std::vector<uint32_t> checked_;             // by access: the access it was last held against
+  std::vector<std::pair<uint32_t, Sighting>> unwritten_reads_;  // access, what it will be if nothing excuses it
+  std::vector<Allocation> allocations_;
+  std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
+  std::vector<std::vector<Column>> columns_;  // by rank
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> early_reads_;  // shared address -> warp, event, of words nobody wrote
+  std::map<uint32_t, uint32_t> early_instructions_;  // shared address -> instruction of that read
+  struct Relinquish { uint32_t warp, event, instruction; };
+  std::map<uint32_t, Relinquish> relinquished_;  // by rank
+  std::map<uint32_t, uint32_t> site_warp_;    // alloc or dealloc step (and rank) -> warp that executed it
+  // The last ordinary store to each 16 bytes of shared memory.
+  struct Stored { uint32_t warp, event, instruction; };
+  std::unordered_map<uint32_t, Stored> stored_;
+  struct Remote { uint32_t warp, event, commit, instruction, rank; };
+  std::vector<Remote> remote_;                // signals and accesses that reach another CTA
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
+  struct PairFree { uint32_t phase, instruction; };
+  std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
+  std::set<std::array<uint32_t, 4>> seen_;
+};
+
+}  // namespace tmemlint::cta

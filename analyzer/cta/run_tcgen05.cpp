@@ -1,0 +1,839 @@
+// The tcgen05 instructions of a scenario: what they touch, and in what order that may be.
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/cta/run.h"
+
+namespace tmemlint::cta {
+
+using ptx::Tcgen05;
+using warp::Arg;
+using warp::Meaning;
+using warp::TermKind;
+using warp::Truth;
+using warp::Value;
+
+namespace {
+
+constexpr uint32_t kCapacity = 512;  // columns
+
+uint32_t first_lane(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
+
+}  // namespace
+
+Run::Place Run::place(const Warp& w, const Value& value, uint32_t lanes) const {
+  Place out;
+  const unsigned lane = first_lane(lanes);
+  const Value one = terms_.lane(value, lane);
+  const uint64_t offset = warp::truncate(one.number, 32);
+  out.lane = static_cast<uint32_t>(offset >> 16) & 127;
+  out.offset = static_cast<int64_t>(offset & 0xffff);
+  if (one.base == 0) {
+    out.known = true;
+    out.column = static_cast<uint32_t>(out.offset);
+    for (uint32_t a = 0; a < allocations_.size(); ++a) {
+      const Allocation& of = allocations_[a];
+      if (of.rank == w.rank && of.live && out.column >= of.base && out.column < of.base + of.columns) out.allocation = a;
+    }
+    return out;
+  }
+  const std::vector<warp::Terms::Part> parts = terms_.parts(one.base);
+  if (parts.size() != 1 || parts[0].coefficient != 1) return out;
+  const auto it = allocation_of_.find(parts[0].term);
+  if (it == allocation_of_.end()) return out;
+  out.known = true;
+  out.based = true;
+  out.allocation = it->second;
+  out.column = allocations_[it->second].base + static_cast<uint32_t>(out.offset);
+  return out;
+}
+
+uint32_t Run::start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes) {
+  tick(w);
+  Operation op;
+  op.warp = w.index;
+  op.rank = w.rank;
+  op.event = w.known.any.event(w.index);
+  op.instruction = instruction_of(n);
+  op.batch = op.instruction;
+  op.lane = static_cast<uint8_t>(first_lane(lanes));
+  op.form = form;
+  op.lanes = lanes;
+  operations_.push_back(op);
+  return static_cast<uint32_t>(operations_.size() - 1);
+}
+
+bool Run::knows_cta(const Warp& w, uint32_t rank) const {
+  for (uint32_t k = 0; k < warps_per_cta_; ++k) {
+    if (w.known.any.event(rank * warps_per_cta_ + k) != 0) return true;
+  }
+  return false;
+}
+
+uint32_t Run::last_release(const Operation& op, uint32_t until) const {
+  const std::vector<Release>& list = warps_[op.warp]->releases;
+  uint32_t found = kNone;
+  for (const Release& r : list) {
+    if (r.event > op.event && r.event <= until) found = r.instruction;
+  }
+  return found;
+}
+
+void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
+                uint8_t halves, uint32_t rank, bool certain) {
+  const uint32_t here = operations_[operation].instruction;
+  const auto id = static_cast<uint32_t>(accesses_.size());
+  accesses_.push_back({operation, role, reads, writes});
+  checked_.push_back(UINT32_MAX);
+  const bool own = rank == w.rank;
+  ++asked;
+  if (!at.known) return;
+  ++decided;
+  const Allocation* of = at.allocation == UINT32_MAX ? nullptr : &allocations_[at.allocation];
+  if (own) {
+    if (of == nullptr) {
+      bool any_live = false;
+      const Allocation* dead = nullptr;
+      for (const Allocation& a : allocations_) {
+        if (a.rank != rank) continue;
+        any_live = any_live || a.live;
+        if (!a.live && at.column >= a.base && at.column < a.base + a.columns) dead = &a;
+      }
+      if (dead != nullptr && !any_live) {
+        of = dead;
+      } else if (!any_live) {
+        see(Fault::kUnallocated, w, here).first = at.column;
+      } else if (certain) {
+        Sighting& s = see(Fault::kOutOfBounds, w, here);
+        s.first = at.column;
+        s.second = columns;
+      }
+    }
+    if (of != nullptr && !of->live) {
+      const bool ordered = of->freed_warp == w.index || w.known.any.knows(of->freed_warp, of->freed_event);
+      Sighting& s = ordered ? see(Fault::kAfterDealloc, w, here, of->freed_by)
+                            : see(Fault::kFreeRace, *warps_[of->freed_warp], of->freed_by, here);
+      s.other_warp = ordered ? warps_[of->freed_warp]->number : w.number;
+      return;
+    }
+    if (of != nullptr && certain && of->columns != 0 && (at.offset < 0 || at.column + columns > of->base + of->columns)) {
+      Sighting& s = see(Fault::kOutOfBounds, w, here, of->instruction);
+      s.first = int64_t{at.column} - of->base;
+      s.second = columns;
+      s.extra = of->columns;
+    }
+  }
+  uint32_t end = std::min(at.column + columns, kColumns);
+  if (at.column >= kColumns) return;
+  bool any_written = false;
+  for (uint32_t c = at.column; c < end; ++c) {
+    Column& column = columns_[rank][c];
+    any_written = any_written || (column.written & halves) != 0;
+    for (uint32_t write : {column.last_write, column.older_write}) {
+      if (write != UINT32_MAX && operations_[accesses_[write].operation].complete(w.known.any)) accesses_[id].fed = true;
+    }
+    if (column.touches.empty()) continue;
+    for (const Touch& t : column.touches) {
+      if ((t.halves & halves) == 0 || checked_[t.access] == id) continue;
+      checked_[t.access] = id;
+      const Access earlier = accesses_[t.access];
+      if (earlier.operation == operation || (!earlier.writes && !writes)) continue;
+      bool has_older = false;
+      for (uint32_t older : {column.last_write, column.older_write}) {
+        has_older = has_older || (older != UINT32_MAX && older != t.access &&
+                                  operations_[accesses_[older].operation].complete(w.known.any));
+      }
+      conflict(w, t.access, id, rank, has_older);
+    }
+  }
+  if (reads && !any_written && own && of != nullptr && of->live) {
+    Sighting s;
+    s.first = at.offset;
+    s.second = columns;
+    s.zero_trips = chose_trips && policy_.trips == 0;
+    s.other = of->instruction;
+    s.warp = w.index;
+    unwritten_reads_.emplace_back(id, s);
+  }
+  if (writes && !certain && of != nullptr) {
+    // How far it reaches is not known: what lies behind counts as written.
+    for (uint32_t c = at.column; c < std::min(of->base + of->columns, kColumns); ++c) columns_[rank][c].written |= halves;
+  }
+  const Operation mine = operations_[operation];
+  for (uint32_t c = at.column; c < end; ++c) {
+    Column& column = columns_[rank][c];
+    if (writes) {
+      column.written |= halves;
+      if (column.last_write != UINT32_MAX) {
+        const Operation& last = operations_[accesses_[column.last_write].operation];
+        const bool same_batch =
+            last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
+        if (!same_batch) column.older_write = column.last_write;
+        else operations_[operation].batch = last.batch;
+      }
+      column.last_write = id;
+    }
+    std::erase_if(column.touches, [&](const Touch& t) {
+      if ((t.halves & ~halves) != 0) return false;
+      const Access& old = accesses_[t.access];
+      const Operation& o = operations_[old.operation];
+      // What is complete is implied by this access; so is what the same thread issued before and the same wait covers.
+      if (writes && o.complete(w.known.any)) return !old.writes || mine.by_commit() || !reads;
+      const bool same_tracker = o.warp == mine.warp && o.form.completion == mine.form.completion &&
+                                (!mine.by_commit() || o.lane == mine.lane);
+      return same_tracker && (writes || !old.writes) && (old.role == role || role == Role::kAccumulator);
+    });
+    column.touches.push_back({id, halves});
+  }
+}
+
+void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t rank, bool has_older) {
+  const Access earlier = accesses_[earlier_access];
+  const Operation a = operations_[earlier.operation];
+  const Access later = accesses_[access];
+  const Operation x = operations_[later.operation];
+  ++asked;
+  ++decided;
+  const bool same_warp = a.warp == w.index;
+  const Warp& other = *warps_[a.warp];
+  auto named = [&](Sighting& s) -> Sighting& {
+    s.other_warp = other.number;
+    s.other_rank = other.rank;
+    s.lanes = a.lanes;
+    s.used = a.used;
+    return s;
+  };
+  if (a.complete(w.known.any)) {
+    if (!same_warp && !a.complete(w.known.fenced) && w.last_relaxed != kNone) {
+      named(see(Fault::kFence, w, w.last_relaxed, a.instruction)).third = x.instruction;
+    }
+    return;
+  }
+  const bool issued = same_warp || a.issued(w.known.any);
+  if (issued && pipelined(a, earlier.role, x, later.role)) {
+    if (a.by_commit() && a.lane != x.lane && same_warp) named(see(Fault::kAsyncOverlap, w, x.instruction, a.instruction));
+    if (!same_warp && !a.issued(w.known.fenced) && w.last_relaxed != kNone) {
+      named(see(Fault::kFence, w, w.last_relaxed, a.instruction)).third = x.instruction;
+    }
+    return;
+  }
+  if (issued) {
+    if (a.is_load()) {
+      const uint32_t release = same_warp ? x.instruction : last_release(a, w.known.any.event(a.warp));
+      // The path of the one warp says this better.
+      Sighting& s = named(see(Fault::kLoadNotWaited, same_warp ? w : other, release == kNone ? x.instruction : release, a.instruction));
+      s.third = x.instruction;
+      s.other_warp = w.number;
+    } else if (a.is_store()) {
+      Sighting& s = named(see(Fault::kStoreNotWaited, other, a.instruction, x.instruction));
+      s.other_warp = w.number;
+    } else if (x.by_commit()) {
+      const bool scales = earlier.role == Role::kScale && x.form.op == Tcgen05::kCp && same_warp;
+      named(see(scales ? Fault::kScaleCopyOverlap : Fault::kAsyncOverlap, w, x.instruction, a.instruction));
+    } else {
+      named(see(Fault::kNotComplete, w, x.instruction, a.instruction)).sure = true;
+    }
+    return;
+  }
+  // Nothing orders the two.
+  if (earlier.reads && later.writes && !earlier.fed) {
+    // The earlier one read before anything was there: it is this write that it should have waited for.
+    accesses_[earlier_access].excused = true;
+    Sighting& s = see(x.by_commit() && !a.by_commit() ? Fault::kNotComplete : Fault::kHandoff, other, a.instruction, x.instruction);
+    s.other_warp = w.number;
+    s.other_rank = w.rank;
+    return;
+  }
+  if (has_older && later.reads && earlier.writes) {
+    // The later one reads what was there before: the other came too early.
+    Sighting& s = see(Fault::kHandoff, other, a.batch, x.instruction);
+    s.other_warp = w.number;
+    s.other_rank = w.rank;
+    return;
+  }
+  if (a.by_commit() && !x.by_commit()) {
+    named(see(Fault::kNotComplete, w, x.instruction, a.instruction));
+    return;
+  }
+  if (a.by_commit() && x.by_commit() && a.rank == x.rank && rank == x.rank) {
+    named(see(Fault::kAsyncOverlap, w, x.instruction, a.instruction));
+    return;
+  }
+  named(see(Fault::kHandoff, w, x.instruction, a.instruction));
+}
+
+void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, uint32_t cta_group) {
+  const Operation& a = operations_[earlier.operation];
+  ++asked;
+  ++decided;
+  const Warp& other = *warps_[a.warp];
+  const bool peer = other.rank != w.rank || rank != w.rank;
+  if (a.complete(w.known.any)) return;
+  const bool same_warp = a.warp == w.index;
+  const bool issued = same_warp || a.issued(w.known.any);
+  auto named = [&](Sighting& s) {
+    s.other_warp = other.number;
+    s.other_rank = other.rank;
+    s.lanes = a.lanes;
+    s.used = a.used;
+  };
+  if (cta_group == 2 && peer) {
+    if (a.by_commit()) named(see(Fault::kPairFree, w, here, a.instruction));
+    else if (rank != w.rank) named(see(Fault::kPairFreeLoads, w, here, a.instruction));
+    return;
+  }
+  if (rank != w.rank) return;
+  if (a.by_commit()) {
+    named(see(Fault::kNotComplete, w, here, a.instruction));
+    return;
+  }
+  if (!issued) {
+    named(see(Fault::kFreeRace, w, here, a.instruction));
+    return;
+  }
+  if (a.is_load()) {
+    const uint32_t release = same_warp ? here : last_release(a, w.known.any.event(a.warp));
+    Sighting& s = see(Fault::kLoadNotWaited, other, release == kNone ? here : release, a.instruction);
+    named(s);
+    s.third = here;
+    s.other_warp = w.number;
+  } else {
+    Sighting& s = see(Fault::kStoreNotWaited, other, a.instruction, here);
+    named(s);
+    s.other_warp = w.number;
+  }
+}
+
+bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
+  const ptx::Instruction& instruction = graph_.module->instructions[step.instruction];
+  const ptx::OperandRoles roles = ptx::roles(*graph_.module, instruction, m.form);
+  switch (m.form.op) {
+    case Tcgen05::kAlloc: return alloc(w, n, step, roles, m.form, lanes);
+    case Tcgen05::kDealloc: dealloc(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kRelinquish:
+      tick(w);
+      relinquished_.try_emplace(w.rank, Relinquish{w.index, w.known.any.event(w.index), step.instruction});
+      add_log(w, step.instruction, lanes, "");
+      break;
+    case Tcgen05::kLd:
+    case Tcgen05::kLdRed:
+    case Tcgen05::kSt: load_store(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kWaitLd:
+      tick(w);
+      for (const auto& [load, operation] : w.loads) operations_[operation].waited = w.known.any.event(w.index);
+      w.loads.clear();
+      add_log(w, step.instruction, lanes, "");
+      break;
+    case Tcgen05::kWaitSt:
+      tick(w);
+      for (uint32_t operation : w.stores) operations_[operation].waited = w.known.any.event(w.index);
+      w.stores.clear();
+      add_log(w, step.instruction, lanes, "");
+      break;
+    case Tcgen05::kCp:
+    case Tcgen05::kShift:
+    case Tcgen05::kMma:
+    case Tcgen05::kMmaWs: single(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kCommit: commit(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kFenceBefore:
+      w.at_fence.fenced = w.known.fenced;
+      break;
+    case Tcgen05::kFenceAfter: w.known.fenced.join(w.unfenced.fenced); break;
+    default: break;
+  }
+  return true;
+}
+
+bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                uint32_t lanes) {
+  const uint32_t here = step.instruction;
+  const Arg* slot_arg = arg(step, roles.address);
+  const Arg* size_arg = arg(step, roles.columns);
+  if (slot_arg == nullptr || size_arg == nullptr) return true;
+  const auto slot = number(w, w.machine.shared_address(*slot_arg), lanes, 32);
+  const auto size = number(w, w.machine.read(*size_arg), lanes, 32);
+  if (!size || *size == 0 || *size > kColumns) {
+    if (!size) stop(here, "how many columns are allocated is not known");
+    return size.has_value();
+  }
+  const auto columns = static_cast<uint32_t>(*size);
+  // The lowest range that is free, in steps of the allocation unit.
+  uint32_t live = 0;
+  std::array<bool, kColumns> taken{};
+  for (const Allocation& a : allocations_) {
+    if (a.rank != w.rank || !a.live) continue;
+    live += a.columns;
+    for (uint32_t c = a.base; c < std::min(a.base + a.columns, kColumns); ++c) taken[c] = true;
+  }
+  uint32_t base = kNone;
+  for (uint32_t c = 0; base == kNone && c + columns <= kCapacity; c += 32) {
+    bool free = true;
+    for (uint32_t k = c; k < c + columns && free; ++k) free = !taken[k];
+    if (free) base = c;
+  }
+  if (base == kNone) {
+    w.state = State::kAlloc;
+    w.address = live;
+    w.phase = columns;
+    return false;
+  }
+  tick(w);
+  ++asked;
+  ++decided;
+  for (const Allocation& a : allocations_) {
+    if (a.rank != w.rank || a.warp == w.index || a.columns >= columns || !w.known.any.knows(a.warp, a.event)) continue;
+    Sighting& s = see(Fault::kGrowing, w, here, a.instruction);
+    s.first = a.columns;
+    s.second = columns;
+    s.other_warp = warps_[a.warp]->number;
+    break;
+  }
+  if (const auto r = relinquished_.find(w.rank); r != relinquished_.end() && r->second.warp != w.index) {
+    see(Fault::kAfterRelinquish, w, here, r->second.instruction).other_warp = warps_[r->second.warp]->number;
+  }
+  const uint32_t site = n * ranks_ + w.rank;
+  const auto [at, fresh_site] = site_warp_.try_emplace(site, w.index);
+  if (!fresh_site && at->second != w.index) {
+    for (const Allocation& a : allocations_) {
+      if (a.instruction == here && a.rank == w.rank && a.warp != w.index && slot && a.slot == *slot) {
+        see(Fault::kSharedAlloc, w, here).other_warp = warps_[a.warp]->number;
+        break;
+      }
+    }
+  }
+  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index);
+  const auto id = static_cast<uint32_t>(allocations_.size());
+  allocation_of_[address.base] = id;
+  Allocation a;
+  a.rank = w.rank;
+  a.base = base;
+  a.columns = columns;
+  a.instruction = here;
+  a.warp = w.index;
+  a.event = w.known.any.event(w.index);
+  a.slot = slot ? static_cast<uint32_t>(*slot) : 0;
+  allocations_.push_back(a);
+  for (uint32_t c = base; c < base + columns; ++c) columns_[w.rank][c] = Column{};
+  if (slot) {
+    const auto where = static_cast<uint32_t>(*slot);
+    Word word;
+    word.bytes = 4;
+    word.known = true;
+    word.value = address;
+    word.warp = w.index;
+    word.event = a.event;
+    word.instruction = here;
+    word.allocation = id;
+    if (const auto old = words_.find(where); old != words_.end()) {
+      const uint32_t of = old->second.allocation;
+      if (of != UINT32_MAX && allocations_[of].live) {
+        word.overwrote = of;
+        for (const auto& [reader, event] : old->second.readers) {
+          if (reader == w.index || w.known.any.knows(reader, event)) continue;
+          see(Fault::kSlotOverwritten, w, here, allocations_[of].instruction).other_warp = warps_[reader]->number;
+          break;
+        }
+      }
+    }
+    if (const auto early = early_reads_.find(where); early != early_reads_.end() && early->second.first != w.index) {
+      // Somebody read the place before anything was written there, and did not have to wait for this.
+      const Warp& reader = *warps_[early->second.first];
+      if (reader.rank == w.rank) see(Fault::kSlotRead, reader, early_instructions_[where], here).other_warp = w.number;
+    }
+    erase_words(where, where + 4);
+    words_[where] = std::move(word);
+  }
+  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base));
+  (void)form;
+  return true;
+}
+
+void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                  uint32_t lanes) {
+  const uint32_t here = step.instruction;
+  const Arg* address_arg = arg(step, roles.address);
+  if (address_arg == nullptr) return;
+  tick(w);
+  ++asked;
+  const Value value = w.machine.read(*address_arg);
+  const Place at = place(w, value, lanes);
+  const Arg* size_arg = arg(step, roles.columns);
+  const auto size = size_arg == nullptr ? std::nullopt : number(w, w.machine.read(*size_arg), lanes, 32);
+  if (!at.known) {
+    uncertain.push_back({here, "what this dealloc frees could not be followed"});
+    return;
+  }
+  ++decided;
+  uint32_t of = at.allocation;
+  bool exact = at.based ? at.offset == 0 && at.lane == 0 : false;
+  if (!at.based) {
+    // A literal: the one allocation that starts there.
+    for (uint32_t a = 0; a < allocations_.size(); ++a) {
+      if (allocations_[a].rank == w.rank && allocations_[a].live && allocations_[a].base == at.column && at.lane == 0) {
+        of = a;
+        exact = true;
+      }
+    }
+  }
+  if (of == UINT32_MAX || !exact) {
+    Sighting& s = see(Fault::kDeallocAddress, w, here, of == UINT32_MAX ? kNone : allocations_[of].instruction);
+    s.first = at.based ? at.offset : at.column;
+    return;
+  }
+  Allocation& a = allocations_[of];
+  if (a.rank != w.rank) return;
+  if (!a.live) {
+    see(Fault::kDoubleDealloc, w, here, a.freed_by).other_warp = warps_[a.freed_warp]->number;
+    return;
+  }
+  const uint64_t freed_columns = size.value_or(a.columns);
+  if (freed_columns != a.columns) {
+    Sighting& s = see(Fault::kDeallocSize, w, here, a.instruction);
+    s.first = static_cast<int64_t>(freed_columns);
+    s.second = a.columns;
+  }
+  if (a.warp != w.index) see(Fault::kForeignDealloc, w, here, a.instruction).other_warp = warps_[a.warp]->number;
+  std::vector<uint32_t> seen;
+  auto all_touches = [&](uint32_t rank) {
+    for (uint32_t c = a.base; c < std::min(a.base + a.columns, kColumns); ++c) {
+      for (const Touch& t : columns_[rank][c].touches) {
+        if (std::find(seen.begin(), seen.end(), t.access) != seen.end()) continue;
+        seen.push_back(t.access);
+        freed(w, accesses_[t.access], here, rank, form.cta_group);
+      }
+    }
+  };
+  all_touches(w.rank);
+  if (form.cta_group == 2 && ranks_ > 1) {
+    const uint32_t peer = w.rank ^ 1;
+    if (peer < ranks_) {
+      all_touches(peer);
+      uint32_t alloc = kNone;
+      for (const Allocation& b : allocations_) {
+        if (b.rank == peer) alloc = b.instruction;
+      }
+      if (!knows_cta(w, peer)) see(Fault::kPairFree, w, here, alloc).other_rank = peer;
+      std::vector<PairFree>& mine = pair_frees_[w.rank];
+      const std::vector<PairFree>& theirs = pair_frees_[peer];
+      mine.push_back({w.cluster_phase, here});
+      if (theirs.size() >= mine.size() && theirs[mine.size() - 1].phase != w.cluster_phase) {
+        const PairFree& before = theirs[mine.size() - 1];
+        const bool i_am_early = w.cluster_phase < before.phase;
+        Sighting& s = see(Fault::kPairFreeOrder, w, i_am_early ? here : before.instruction, i_am_early ? before.instruction : here);
+        s.other_rank = peer;
+      }
+    }
+  }
+  a.live = false;
+  a.freed_by = here;
+  a.freed_warp = w.index;
+  a.freed_event = w.known.any.event(w.index);
+  for (const std::unique_ptr<Warp>& other : warps_) {
+    if (other->state == State::kAlloc && other->rank == w.rank) other->state = State::kReady;
+  }
+  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base));
+  (void)n;
+}
+
+void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                     uint32_t lanes) {
+  const Arg* address_arg = arg(step, roles.address);
+  if (address_arg == nullptr || form.columns == 0) return;
+  const Value address = w.machine.read(*address_arg);
+  const uint32_t op = start(w, n, form, lanes);
+  const bool is_store = form.op == Tcgen05::kSt;
+  if (is_store) {
+    w.stores.push_back(op);
+  } else {
+    w.loads.emplace_back(step.loads, op);
+    for (unsigned d = 0; d < step.destinations; ++d) {
+      const Arg& a = *arg(step, d);
+      if (a.kind == Arg::Kind::kRegister) w.machine.write(a, w.machine.unknown(n, d, warp::Uniformity::kLane, a.width), lanes, n);
+    }
+  }
+  const Place at = place(w, address, lanes);
+  if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
+  // A warp reaches the 32 lanes of its place in the warpgroup, whatever else the address says.
+  const uint32_t window = (w.number % 4) * 2;
+  auto halves = static_cast<uint8_t>(3u << window);
+  if (form.lanes == 16) halves = static_cast<uint8_t>(1u << (window + (at.lane % 32) / 16));
+  touch(w, op, Role::kData, !is_store, is_store, at, form.columns, halves, w.rank, true);
+  if (form.shape == ptx::LdStShape::k16x32bx2 && at.known) {
+    if (const Arg* half = arg(step, roles.half_offset); half != nullptr) {
+      if (const auto offset = number(w, w.machine.read(*half), lanes, 32)) {
+        Place second = at;
+        second.column += static_cast<uint32_t>(*offset);
+        second.offset += static_cast<int64_t>(*offset);
+        touch(w, op, Role::kData, !is_store, is_store, second, form.columns, halves, w.rank, true);
+      }
+    }
+  }
+  add_log(w, step.instruction, lanes, at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
+}
+
+void Run::reach_peer(Warp& w, uint32_t operation) {
+  const uint32_t here = operations_[operation].instruction;
+  const uint32_t peer = w.rank ^ 1;
+  if (peer >= ranks_) return;
+  uint32_t alloc = kNone;
+  for (const Allocation& a : allocations_) {
+    if (a.rank == peer) alloc = a.instruction;
+  }
+  ++asked;
+  ++decided;
+  // The pair's alloc is collective; what the two need is a join of any kind before one reaches the other.
+  if (!knows_cta(w, peer)) see(Fault::kPairStart, w, here, alloc).other_rank = peer;
+  const auto [it, fresh] = pair_issuers_.try_emplace({here, w.rank / 2}, w.rank);
+  if (!fresh && it->second != w.rank) see(Fault::kPairLeader, w, here).other_rank = it->second;
+}
+
+void Run::check_operand(Warp& w, uint32_t operation, const Value& descriptor, uint32_t lanes) {
+  const auto d = number(w, descriptor, lanes, 64);
+  ++asked;
+  if (!d) return;
+  ++decided;
+  const auto address = in_rank(static_cast<uint32_t>((*d & 0x3fff) << 4), w.rank);
+  const auto it = stored_.find(address / 16);
+  if (it == stored_.end()) return;
+  const Stored& s = it->second;
+  for (const std::unique_ptr<Warp>& u : warps_) {
+    for (const Warp::ProxyFence& f : u->proxy_fences) {
+      const bool seen = u->index == w.index || w.known.any.knows(u->index, f.event);
+      if (seen && f.known.knows(s.warp, s.event)) return;
+    }
+  }
+  see(Fault::kProxyFence, w, operations_[operation].instruction, s.instruction).other_warp = warps_[s.warp]->number;
+}
+
+void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                 uint32_t lanes) {
+  const uint32_t here = step.instruction;
+  if (!std::has_single_bit(lanes)) {
+    see(Fault::kManyThreads, w, here).lanes = lanes;
+    lanes = lanes & (~lanes + 1);
+  }
+  const uint32_t op = start(w, n, form, lanes);
+  w.uncommitted.push_back(op);
+  const bool pair = form.cta_group == 2 && ranks_ > 1 && (w.rank ^ 1) < ranks_;
+  if (pair) reach_peer(w, op);
+  auto each_rank = [&](auto&& f) {
+    f(w.rank);
+    if (pair) f(w.rank ^ 1);
+  };
+  const Arg* address_arg = arg(step, roles.address);
+  if (address_arg == nullptr) return;
+  const Place d = place(w, w.machine.read(*address_arg), lanes);
+  if (!d.known) uncertain.push_back({here, "which columns this touches could not be followed"});
+  add_log(w, here, lanes, d.known ? "columns from " + std::to_string(d.column) : "");
+  if (form.op == Tcgen05::kCp) {
+    if (const Arg* s = arg(step, roles.descriptor)) check_operand(w, op, w.machine.read(*s), lanes);
+    each_rank([&](uint32_t r) { touch(w, op, Role::kData, false, true, d, cp_columns(form.cp_shape), 0xff, r, true); });
+    return;
+  }
+  if (form.op == Tcgen05::kShift) {
+    each_rank([&](uint32_t r) { touch(w, op, Role::kData, false, true, d, 8, 0xff, r, false); });
+    return;
+  }
+  Operation& mine = operations_[op];
+  mine.d_column = d.known ? d.column : kNone;
+  if (const Arg* i = arg(step, roles.idesc)) {
+    if (const auto idesc = number(w, w.machine.read(*i), lanes, 32)) {
+      mine.idesc = static_cast<uint32_t>(*idesc);
+      mine.idesc_known = true;
+    }
+  }
+  const ptx::MmaShape shape = mine.idesc_known ? ptx::mma_shape(mine.idesc, form) : ptx::MmaShape{};
+  auto halves_of = [&](const Place& p) -> uint8_t {
+    if (!shape.half_lanes) return 0xff;
+    return p.lane % 32 >= 16 ? 0xaa : 0x55;
+  };
+  if (const Arg* a = arg(step, roles.a)) {
+    if (a->address) {
+      const Place at = place(w, w.machine.read(*a), lanes);
+      each_rank([&](uint32_t r) {
+        touch(w, op, Role::kOperandA, true, false, at, std::max(1u, shape.a_columns), halves_of(at), r, shape.a_columns != 0);
+      });
+    } else {
+      check_operand(w, op, w.machine.read(*a), lanes);
+    }
+  }
+  if (const Arg* b = arg(step, roles.b)) check_operand(w, op, w.machine.read(*b), lanes);
+  for (uint32_t role : {roles.scale_a, roles.scale_b}) {
+    if (const Arg* s = arg(step, role)) {
+      // How many columns they take is not in the ISA's text; the first one is certain.
+      const Place at = place(w, w.machine.read(*s), lanes);
+      each_rank([&](uint32_t r) { touch(w, op, Role::kScale, true, false, at, 1, 0xff, r, true); });
+    }
+  }
+  if (const Arg* m = arg(step, roles.metadata)) {
+    const Place at = place(w, w.machine.read(*m), lanes);
+    each_rank([&](uint32_t r) { touch(w, op, Role::kMetadata, true, false, at, 1, 0xff, r, true); });
+  }
+  bool accumulates = false;
+  if (const Arg* e = arg(step, roles.enable_input_d)) {
+    const Truth t = w.machine.truth_of(w.machine.read(*e), lanes);
+    accumulates = t.yes != 0;
+  }
+  each_rank([&](uint32_t r) {
+    touch(w, op, Role::kAccumulator, accumulates, true, d, std::max(1u, shape.d_columns), halves_of(d), r, shape.d_columns != 0);
+  });
+}
+
+void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                 uint32_t lanes) {
+  const uint32_t here = step.instruction;
+  if (!std::has_single_bit(lanes)) {
+    see(Fault::kManyThreads, w, here).lanes = lanes;
+  }
+  const unsigned lane = first_lane(lanes);
+  tick(w);
+  const Arg* address_arg = arg(step, roles.address);
+  if (address_arg == nullptr) return;
+  const auto target = number(w, w.machine.shared_address(*address_arg), lanes, 32);
+  if (!target) {
+    stop(here, "the mbarrier that this commit arrives on is not known");
+    return;
+  }
+  ++w.commits;
+  bool covers = false;
+  std::erase_if(w.uncommitted, [&](uint32_t op) {
+    Operation& o = operations_[op];
+    if (o.lane != lane || o.form.cta_group != form.cta_group) return false;
+    o.commit = w.commits;
+    covers = true;
+    return true;
+  });
+  Arrival a;
+  a.kind = Arrival::Kind::kCommit;
+  a.warp = w.index;
+  a.commit = w.commits;
+  a.instruction = here;
+  a.knowledge = w.known;  // a commit implies tcgen05.fence::before_thread_sync
+  a.knowledge.any.see_commit(w.index, w.commits);
+  a.knowledge.fenced.see_commit(w.index, w.commits);
+  a.targets = {static_cast<uint32_t>(*target)};
+  if (form.multicast) {
+    const Arg* m = arg(step, roles.mask);
+    const auto mask = m == nullptr ? std::nullopt : number(w, w.machine.read(*m), lanes, 32);
+    if (!mask) {
+      stop(here, "which CTAs this commit arrives in is not known");
+      return;
+    }
+    if (form.cta_group == 2) {
+      const uint32_t own = 3u << (w.rank & ~1u);
+      ++asked;
+      ++decided;
+      if ((*mask & own) != own) {
+        Sighting& s = see(Fault::kPairMask, w, here);
+        s.first = static_cast<int64_t>(*mask);
+        s.second = w.rank;
+      }
+    }
+    a.targets.clear();
+    for (uint32_t r = 0; r < ranks_; ++r) {
+      if (((*mask >> r) & 1) != 0) a.targets.push_back((static_cast<uint32_t>(*target) & 0xffffffu) | (r << kernel::kRankShift));
+    }
+  }
+  if (form.cta_group == 2 && ranks_ > 1) {
+    const auto [it, fresh] = pair_issuers_.try_emplace({here, w.rank / 2}, w.rank);
+    if (!fresh && it->second != w.rank) see(Fault::kPairLeader, w, here).other_rank = it->second;
+  }
+  for (uint32_t t : a.targets) {
+    if (covers) commit_targets[here].insert(t);
+    reaches(w, t, here, w.commits);
+    if (find(t) == nullptr) {
+      if (t >> kernel::kRankShift == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
+      return;
+    }
+  }
+  add_log(w, here, lanes, "");
+  under_way_.push_back(std::move(a));
+  (void)n;
+}
+
+// --- the end ---
+
+void Run::stuck() {
+  const bool guessed = !choices.empty() || chose_trips;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kAlloc) {
+      Sighting& s = see(Fault::kOverCapacity, *w, instruction_of(w->step));
+      s.first = w->address;
+      s.second = w->phase;
+      return;
+    }
+  }
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver || w->state == State::kReady) continue;
+    const uint32_t here = instruction_of(w->step);
+    if (w->waiting.size() > 1) {
+      uncertain.push_back({here, "lanes of one warp wait for each other here"});
+      return;
+    }
+    if (w->state != State::kMbarrier) continue;
+    const Mbarrier* b = find(w->address);
+    if (b == nullptr || guessed) continue;
+    const auto arrived = static_cast<int64_t>(b->count) - b->pending;
+    if (arrived > 0 && b->pending > 0) {
+      Sighting& s = see(Fault::kArrivalCount, *w, b->init, here);
+      s.first = b->count;
+      s.second = arrived;
+      return;
+    }
+  }
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver || w->state == State::kReady) continue;
+    uncertain.push_back({instruction_of(w->step), guessed ? "no warp can go on from here in a scenario that guesses what is not known"
+                                                          : "no warp can go on from here: this wait is never satisfied"});
+    return;
+  }
+}
+
+void Run::finish() {
+  for (auto& [access, what] : unwritten_reads_) {
+    if (accesses_[access].excused) continue;
+    Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
+    s.first = what.first;
+    s.second = what.second;
+    s.zero_trips = what.zero_trips;
+  }
+  // A barrier that nobody waits on has no rounds.
+  std::set<uint32_t> seen;
+  for (const auto& [address, b] : mbarriers_) {
+    if (b.seen != 0) seen.insert(b.init);
+  }
+  std::erase_if(sightings, [&](const Sighting& s) { return s.fault == Fault::kArrivalCount && s.at != s.other && s.third == 1 && !seen.contains(s.other); });
+  if (!complete) return;
+  Knowledge all(warps_.size());
+  std::vector<Clock> by_rank(ranks_, Clock(warps_.size()));
+  std::vector<uint32_t> last_exit(ranks_, kNone);
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    all.join(w->known);
+    by_rank[w->rank].join(w->known.any);
+    if (w->last_exit != kNone) last_exit[w->rank] = w->last_exit;
+  }
+  for (const Operation& op : operations_) {
+    if (!op.by_commit()) continue;
+    ++asked;
+    ++decided;
+    if (op.complete(all.any)) continue;
+    see(Fault::kExitInFlight, *warps_[op.warp], warps_[op.warp]->last_exit, op.instruction);
+  }
+  for (const Remote& r : remote_) {
+    ++asked;
+    ++decided;
+    const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
+    if (seen) continue;
+    see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;
+  }
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    if (relinquished_.contains(rank)) continue;
+    for (const Allocation& a : allocations_) {
+      if (a.rank != rank) continue;
+      see(Fault::kNoRelinquish, *warps_[a.warp], a.instruction);
+      break;
+    }
+  }
+}
+
+}  // namespace tmemlint::cta

@@ -1,0 +1,31 @@
+// tmem-foreign-dealloc: another warp frees than allocated.
+#include "rules/sightings.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+using cta::Fault;
+using cta::Sighting;
+
+void check_foreign_dealloc(Context& context) {
+  for_each(context, {Fault::kForeignDealloc}, [&](const Sighting& s) {
+    Draft d = draft(s, report::Level::kNote, "another warp frees these columns than allocated them (warp " + std::to_string(s.other_warp) +
+                                                 "): the ISA leaves this open, CUTLASS asks for the same warp");
+    d.related.emplace_back(s.other, "the alloc");
+    return d;
+  });
+}
+
+}  // namespace
+
+extern const Rule kForeignDealloc;
+const Rule kForeignDealloc = {
+    "tmem-foreign-dealloc",
+    report::Level::kNote,
+    "Another warp frees columns than allocated them.",
+    "Let the warp that allocates free, as CUTLASS asks for.",
+    check_foreign_dealloc,
+};
+
+}  // namespace tmemlint::rules

@@ -1,0 +1,31 @@
+// tmem-one-warp: one alloc or dealloc executed by several warps.
+#include "rules/sightings.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+using cta::Fault;
+using cta::Sighting;
+
+void check_one_warp(Context& context) {
+  for_each(context, {Fault::kSharedAlloc}, [&](const Sighting& s) {
+    return draft(s, report::Level::kError,
+                 "several warps execute this alloc (warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
+                     std::to_string(std::max(s.warp, s.other_warp)) +
+                     ") into one slot: each allocates, and only one address is kept; guard it so that one warp executes it");
+  });
+}
+
+}  // namespace
+
+extern const Rule kOneWarp;
+const Rule kOneWarp = {
+    "tmem-one-warp",
+    report::Level::kError,
+    "One alloc is executed by several warps of the CTA.",
+    "Let one warp allocate: guard the alloc by the warp number.",
+    check_one_warp,
+};
+
+}  // namespace tmemlint::rules

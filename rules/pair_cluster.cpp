@@ -1,0 +1,35 @@
+// tmem-pair-cluster: a pair needs two CTAs (ISA 9.7.16.5.1).
+#include "rules/facts.h"
+
+namespace tmemlint::rules {
+
+namespace {
+
+void check_pair_cluster(Context& context) {
+  const cta::Analysis& a = context.analysis();
+  if (!a.uses_pairs || context.launch().cluster_is_guess()) return;
+  const uint32_t ctas = context.launch().ctas();
+  if (ctas % 2 == 0) return;
+  for (uint32_t i : a.tcgen05) {
+    if (ptx::decode(context.opcode(i)).cta_group != 2) continue;
+    Draft d;
+    d.at = i;
+    d.message = "cta_group::2 needs pairs of CTAs, but the kernel's clusters have " + std::to_string(ctas) +
+                (ctas == 1 ? " CTA" : " CTAs, so that one has no peer");
+    context.report(std::move(d));
+    return;
+  }
+}
+
+}  // namespace
+
+extern const Rule kPairCluster;
+const Rule kPairCluster = {
+    "tmem-pair-cluster",
+    report::Level::kError,
+    "A kernel with cta_group::2 states a cluster of an odd number of CTAs.",
+    "Launch clusters of an even number of CTAs.",
+    check_pair_cluster,
+};
+
+}  // namespace tmemlint::rules

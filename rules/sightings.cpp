@@ -1,0 +1,36 @@
+#include "rules/sightings.h"
+
+#include <algorithm>
+
+namespace tmemlint::rules {
+
+void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
+  for (const cta::Sighting& s : context.joint().sightings) {
+    if (std::find(faults.begin(), faults.end(), s.fault) == faults.end()) continue;
+    if (std::optional<Draft> d = say(s)) context.report(std::move(*d));
+  }
+}
+
+Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
+  Draft d;
+  d.level = level;
+  d.at = s.at;
+  d.message = std::move(message);
+  d.in_warp = s.warp;
+  d.decisions = s.decisions;
+  d.rests_on_block = true;
+  return d;
+}
+
+std::string name(const Context& context, uint32_t instruction) { return std::string(context.name(instruction)); }
+
+std::string warp_text(const cta::Sighting& s, std::string_view lead) {
+  std::string out(lead);
+  out += std::to_string(s.other_warp);
+  if (s.other_rank != s.rank) out += " of the other CTA";
+  return out;
+}
+
+std::string columns_text(int64_t first, int64_t count) { return std::to_string(first) + "-" + std::to_string(first + count - 1); }
+
+}  // namespace tmemlint::rules
