@@ -89,17 +89,22 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
     out.calls.push_back({{}, {call.file, call.line, call.column}});
   // Upwards to the statement's keyword, and from there the line that has this instruction.
   const std::string_view ptx = place.text->text();
-  const size_t before = ptx.find_last_of(";\n{}", place.span.begin);  // the span may be a modifier or an operand
-  const size_t root = ptx.find("tcgen05.", before == std::string_view::npos ? 0 : before);
-  if (root == std::string_view::npos || root >= place.span.end) return out;
+  size_t opened = ptx.rfind(kBegin, place.span.begin);
+  const size_t closed = ptx.rfind(kEnd, place.span.begin);
+  if (opened == std::string_view::npos || (closed != std::string_view::npos && closed > opened)) return out;
+  size_t root = ptx.find_last_of(";\n{}", place.span.begin);  // the span may be a modifier or an operand
+  root = ptx.find_first_not_of(" \t", root == std::string_view::npos ? 0 : root + 1);
+  if (root == std::string_view::npos) return out;
+  if (ptx[root] == '@') root = ptx.find_first_not_of(" \t", std::min(ptx.find_first_of(" \t", root), ptx.size()));
+  if (root == std::string_view::npos || root >= std::max(place.span.end, place.span.begin + 1)) return out;
   size_t end = root;
   int dots = 0;
-  while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' ||
-                                  ptx[end] == '.' || ptx[end] == ':')) {
+  while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' || ptx[end] == '.' || ptx[end] == ':')) {
     if (ptx[end] == '.' && ++dots == 2) break;
     ++end;
   }
   const std::string_view name = ptx.substr(root, end - root);
+  if (name.empty()) return out;
   const auto text = texts.of(place.source.file);
   constexpr uint32_t kLongestStatement = 80;
   for (uint32_t line = place.source.line; line > 0 && line + kLongestStatement > place.source.line; --line) {
