@@ -22,7 +22,7 @@ extern const Rule kAllocCapacity;
 const Rule kAllocCapacity = {
     "tmem-alloc-capacity",
     report::Level::kError,
-    "Live allocations of a CTA exceed Tensor Memory's columns.",
+    "An alloc asks for more columns than the live allocations of the CTA leave, so it can never return.",
     "Free columns before allocating more, or allocate less.",
     check_alloc_capacity,
 };

@@ -27,7 +27,7 @@ extern const Rule kAsyncOverlap;
 const Rule kAsyncOverlap = {
     "tmem-async-overlap",
     report::Level::kError,
-    "Two asynchronous operations overlap on columns without being a pipelined pair.",
+    "Two asynchronous operations overlap in columns, and neither the pipeline nor a completion orders them.",
     "Observe the completion of the first (commit and wait) before issuing the second.",
     check_async_overlap,
 };

@@ -24,7 +24,7 @@ extern const Rule kClusterExit;
 const Rule kClusterExit = {
     "tmem-cluster-exit",
     report::Level::kWarning,
-    "A CTA can exit while its peer still signals its shared memory or uses its Tensor Memory.",
+    "A CTA can exit while another CTA of the cluster still signals its shared memory or uses its Tensor Memory.",
     "Let the CTA wait for the last signal, or join the cluster before exiting.",
     check_cluster_exit,
 };

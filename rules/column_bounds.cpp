@@ -28,7 +28,7 @@ extern const Rule kColumnBounds;
 const Rule kColumnBounds = {
     "tmem-column-bounds",
     report::Level::kError,
-    "An access touches columns outside its allocation.",
+    "An access to Tensor Memory leaves the columns of its allocation.",
     "Allocate as many columns as the access needs, or correct its first column.",
     check_column_bounds,
 };

@@ -21,7 +21,7 @@ extern const Rule kCommitUnwaited;
 const Rule kCommitUnwaited = {
     "tmem-commit-unwaited",
     report::Level::kWarning,
-    "A commit signals an mbarrier that no thread ever waits on.",
+    "A commit covers an operation, and nobody waits on its mbarrier.",
     "Wait on the mbarrier before using what the committed operations wrote.",
     check_commit_unwaited,
 };

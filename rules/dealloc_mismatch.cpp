@@ -33,7 +33,7 @@ extern const Rule kDeallocMismatch;
 const Rule kDeallocMismatch = {
     "tmem-dealloc-mismatch",
     report::Level::kError,
-    "A dealloc's address or size is not that of an allocation.",
+    "A dealloc names an address or a size that no live allocation of the CTA has.",
     "Pass the address that the alloc wrote, unchanged, and the size it was given.",
     check_dealloc_mismatch,
 };

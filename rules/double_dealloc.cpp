@@ -22,7 +22,7 @@ extern const Rule kDoubleDealloc;
 const Rule kDoubleDealloc = {
     "tmem-double-dealloc",
     report::Level::kError,
-    "An allocation is freed although it was already freed.",
+    "A dealloc frees an allocation that was already freed.",
     "Free each allocation once.",
     check_double_dealloc,
 };

@@ -24,7 +24,7 @@ extern const Rule kExitInFlight;
 const Rule kExitInFlight = {
     "tmem-exit-in-flight",
     report::Level::kWarning,
-    "The CTA exits with an mma, cp or shift that nothing observed to be complete.",
+    "The CTA exits while an mma, cp or shift is not known to be complete.",
     "Commit the operation and wait for it before the last warp exits.",
     check_exit_in_flight,
 };

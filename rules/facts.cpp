@@ -99,7 +99,7 @@ report::Place Context::place(At at) const {
   report::Place out;
   out.text = text_;
   if (at.instruction >= module().instructions.size()) {
-    out.span = kernel().name_span;
+    out.span = at.span.end > at.span.begin ? at.span : kernel().name_span;
     return out;
   }
   const ptx::Instruction& instruction = module().instructions[at.instruction];
@@ -197,7 +197,8 @@ void Context::end() {
       r.message = std::move(caption);
       f.related.push_back(std::move(r));
     }
-    f.kernel = kernel().name;
+    const bool in_kernel = m.draft.at.instruction != kNone || m.draft.at.span.end <= m.draft.at.span.begin;
+    if (in_kernel) f.kernel = kernel().name;
     std::sort(m.warps.begin(), m.warps.end());
     m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
     f.warps = std::move(m.warps);

@@ -18,7 +18,7 @@ using ptx::kNone;
 // A position in the kernel: an instruction, or a narrower span in it.
 struct At {
   uint32_t instruction = kNone;
-  ptx::Span span;  // empty: the whole instruction
+  ptx::Span span;  // empty: the whole instruction; without an instruction: a place in the module outside kernels
 
   At() = default;
   At(uint32_t i) : instruction(i) {}  // NOLINT(google-explicit-constructor): an instruction is a position

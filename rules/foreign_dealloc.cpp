@@ -23,7 +23,7 @@ extern const Rule kForeignDealloc;
 const Rule kForeignDealloc = {
     "tmem-foreign-dealloc",
     report::Level::kNote,
-    "Another warp frees columns than allocated them.",
+    "An allocation is freed by another warp than the one that made it.",
     "Let the warp that allocates free, as CUTLASS asks for.",
     check_foreign_dealloc,
 };

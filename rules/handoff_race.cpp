@@ -24,7 +24,7 @@ extern const Rule kHandoffRace;
 const Rule kHandoffRace = {
     "tmem-handoff-race",
     report::Level::kError,
-    "One warp's columns are used by another with no join between them.",
+    "Columns pass from one warp to another with nothing that orders the two accesses.",
     "Join the two warps (mbarrier, named barrier, cluster barrier) between the two accesses.",
     check_handoff_race,
 };

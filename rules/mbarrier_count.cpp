@@ -27,7 +27,7 @@ extern const Rule kMbarrierCount;
 const Rule kMbarrierCount = {
     "tmem-mbarrier-count",
     report::Level::kWarning,
-    "The arrivals of one round differ from the count that the mbarrier was initialised with.",
+    "The arrivals of a round differ from the count that the mbarrier was initialised with.",
     "Initialise the mbarrier with the number of arrivals of one round.",
     check_mbarrier_count,
 };

@@ -25,7 +25,7 @@ extern const Rule kMissingFence;
 const Rule kMissingFence = {
     "tmem-missing-fence",
     report::Level::kError,
-    "A relaxed arrive or wait hands tcgen05 data on without tcgen05.fence.",
+    "Tensor Memory is handed from one thread to another by a relaxed operation without the tcgen05.fence on both sides.",
     "Put tcgen05.fence::before_thread_sync before a relaxed arrive and tcgen05.fence::after_thread_sync after a relaxed wait.",
     check_missing_fence,
 };

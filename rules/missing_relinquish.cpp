@@ -21,7 +21,7 @@ extern const Rule kMissingRelinquish;
 const Rule kMissingRelinquish = {
     "tmem-missing-relinquish",
     report::Level::kNote,
-    "The kernel never gives up the permit to allocate.",
+    "A kernel allocates and never gives up the permit to allocate.",
     "Execute tcgen05.relinquish_alloc_permit after the last alloc.",
     check_missing_relinquish,
 };

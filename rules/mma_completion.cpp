@@ -26,7 +26,7 @@ extern const Rule kMmaCompletion;
 const Rule kMmaCompletion = {
     "tmem-mma-completion",
     report::Level::kError,
-    "Columns of an mma, cp or shift are used before a commit after it was observed.",
+    "Columns of an mma, cp or shift are accessed or freed before its completion was observed.",
     "Commit the operation to an mbarrier and wait for that phase before touching the columns.",
     check_mma_completion,
 };

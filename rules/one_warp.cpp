@@ -23,7 +23,7 @@ extern const Rule kOneWarp;
 const Rule kOneWarp = {
     "tmem-one-warp",
     report::Level::kError,
-    "One alloc is executed by several warps of the CTA.",
+    "One alloc or dealloc is executed by several warps of the CTA.",
     "Let one warp allocate: guard the alloc by the warp number.",
     check_one_warp,
 };

@@ -24,7 +24,7 @@ extern const Rule kPairAllocJoin;
 const Rule kPairAllocJoin = {
     "tmem-pair-alloc-join",
     report::Level::kWarning,
-    "The pair's peer is reached before its allocation and mbarriers are known to exist.",
+    "Something reaches the peer CTA before a join that orders the peer's alloc and mbarrier inits.",
     "Put a cluster barrier between the allocs and mbarrier inits and the first access that reaches the peer.",
     check_pair_alloc_join,
 };

@@ -27,7 +27,7 @@ extern const Rule kPairCluster;
 const Rule kPairCluster = {
     "tmem-pair-cluster",
     report::Level::kError,
-    "A kernel with cta_group::2 states a cluster of an odd number of CTAs.",
+    "A kernel with .cta_group::2 states a cluster that cannot be divided into pairs.",
     "Launch clusters of an even number of CTAs.",
     check_pair_cluster,
 };

@@ -32,7 +32,7 @@ extern const Rule kPairDeallocJoin;
 const Rule kPairDeallocJoin = {
     "tmem-pair-dealloc-join",
     report::Level::kError,
-    "A pair's dealloc is not ordered after what the peer does with the columns.",
+    "A CTA of a pair frees Tensor Memory without having joined its peer.",
     "Join the pair (cluster barrier, or an mbarrier that the peer arrives on) before the dealloc, in both CTAs.",
     check_pair_dealloc_join,
 };

@@ -21,7 +21,7 @@ extern const Rule kPairLeader;
 const Rule kPairLeader = {
     "tmem-pair-leader",
     report::Level::kWarning,
-    "One mma, cp or commit of a pair is issued by both CTAs.",
+    "One operation of a CTA pair is issued by both of its CTAs.",
     "Let one CTA of the pair issue it: test the rank.",
     check_pair_leader,
 };

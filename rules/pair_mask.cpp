@@ -22,7 +22,7 @@ extern const Rule kPairMask;
 const Rule kPairMask = {
     "tmem-pair-mask",
     report::Level::kWarning,
-    "The multicast mask of a commit leaves out the pair that issues it.",
+    "The multicast mask of a pair's commit leaves out the pair that issues it.",
     "Shift the mask by the rank of the pair, or name all CTAs.",
     check_pair_mask,
 };

@@ -24,7 +24,7 @@ extern const Rule kProxyFence;
 const Rule kProxyFence = {
     "tmem-proxy-fence",
     report::Level::kWarning,
-    "Shared memory that ordinary stores wrote is read by mma or cp with no proxy fence.",
+    "Shared memory that an mma or cp reads was last written by an ordinary store, with no proxy fence in between.",
     "Execute fence.proxy.async after the stores, before the join that leads to the mma.",
     check_proxy_fence,
 };

@@ -15,6 +15,7 @@ extern const Rule kCommitUnwaited;
 extern const Rule kCtaGroup;
 extern const Rule kDeallocMismatch;
 extern const Rule kDeallocRace;
+extern const Rule kDescriptor;
 extern const Rule kDoubleDealloc;
 extern const Rule kExitInFlight;
 extern const Rule kForeignDealloc;
@@ -59,6 +60,7 @@ const std::vector<const Rule*>& registry() {
       &kCtaGroup,
       &kDeallocMismatch,
       &kDeallocRace,
+      &kDescriptor,
       &kDoubleDealloc,
       &kExitInFlight,
       &kForeignDealloc,

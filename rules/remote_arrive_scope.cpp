@@ -41,7 +41,7 @@ extern const Rule kRemoteArriveScope;
 const Rule kRemoteArriveScope = {
     "tmem-remote-arrive-scope",
     report::Level::kNote,
-    "An arrive on another CTA's mbarrier has CTA scope.",
+    "An arrive on the mbarrier of another CTA has CTA scope.",
     "Write mbarrier.arrive.release.cluster.",
     check_remote_arrive_scope,
 };

@@ -22,7 +22,7 @@ extern const Rule kSingleThread;
 const Rule kSingleThread = {
     "tmem-single-thread",
     report::Level::kError,
-    "A tcgen05 instruction that one thread issues is executed by several lanes.",
+    "An mma, cp, shift or commit is executed by more than one thread of a warp.",
     "Guard it by elect.sync or by one thread.",
     check_single_thread,
 };

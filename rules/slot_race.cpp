@@ -32,7 +32,7 @@ extern const Rule kSlotRace;
 const Rule kSlotRace = {
     "tmem-slot-race",
     report::Level::kError,
-    "The slot that an alloc writes is read, or overwritten, with no join between.",
+    "The address that alloc writes to shared memory is read too early, or overwritten too early.",
     "Put a CTA barrier between the alloc and the first read, and between the last read and the next write of the slot.",
     check_slot_race,
 };

@@ -12,7 +12,8 @@ void check_target(Context& context) {
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
       for (ptx::FormProblem& problem : ptx::check_target(module, function, module.instructions[i])) {
         Draft d;
-        d.at = At(i, problem.span);
+        // Said once for the module, not once for each instruction and kernel.
+        d.at = At(problem.is_about_module ? kNone : i, problem.span);
         d.message = std::move(problem.message);
         if (!problem.fix.empty()) d.message += "; " + problem.fix;
         context.report(std::move(d));

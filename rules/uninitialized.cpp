@@ -30,7 +30,7 @@ extern const Rule kUninitialized;
 const Rule kUninitialized = {
     "tmem-uninitialized",
     report::Level::kWarning,
-    "Columns are read, or accumulated into, that nothing has written.",
+    "Columns are read that nothing has written since they were allocated.",
     "Let the first mma of an accumulator overwrite it (enable-input-d false), and read no accumulator that no path has written.",
     check_uninitialized,
 };

@@ -23,7 +23,7 @@ extern const Rule kUseAfterDealloc;
 const Rule kUseAfterDealloc = {
     "tmem-use-after-dealloc",
     report::Level::kError,
-    "Tensor Memory is accessed after its allocation was freed.",
+    "Columns are accessed after their allocation was freed.",
     "Move the dealloc behind the last access of the columns.",
     check_use_after_dealloc,
 };

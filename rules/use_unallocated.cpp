@@ -22,7 +22,7 @@ extern const Rule kUseUnallocated;
 const Rule kUseUnallocated = {
     "tmem-use-unallocated",
     report::Level::kError,
-    "Tensor Memory is accessed though the CTA has allocated nothing.",
+    "Tensor Memory is accessed in a CTA that has allocated none.",
     "Allocate the columns with tcgen05.alloc before the first access.",
     check_use_unallocated,
 };

@@ -1,4 +1,4 @@
-// Shared by the two rules on tcgen05.wait: which columns an access touches, and which mbarrier arrives hand columns on.
+// Shared by the two rules on tcgen05.wait: which columns an access touches.
 #pragma once
 
 #include "rules/facts.h"
@@ -13,11 +13,5 @@ struct Footprint {
 };
 Footprint footprint(const Context& context, const warp::Value& address, uint32_t executing, const ptx::Form& form);
 bool overlap(const Footprint& a, const Footprint& b);
-
-// Whether an arrive on this mbarrier lets columns of Tensor Memory be written or freed: a warp waits on the mbarrier
-// that also writes Tensor Memory (`writers`) or reads it (`readers`).
-bool hands_on(const Context& context, const warp::Event& arrive, bool writers, bool readers);
-
-bool is_arrive(const Context& context, const warp::Event& event);
 
 }  // namespace tmemlint::rules

@@ -351,5 +351,63 @@ TEST_F(Command, StrictAgreesWithWhatIsReported) {
   }
 }
 
+TEST_F(Command, DecodesDescriptors) {
+  // M = 192 in bits 24 to 28, N = 128 in bits 17 to 22, bf16 in and f32 out.
+  Ran ran = run("--decode-descriptor idesc 0xc200490 --kind f16");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("instruction descriptor 0x0c200490 of .kind::f16\n"));
+  EXPECT_THAT(ran.out, HasSubstr("  bits 24-28  M                  12  192\n"));
+  EXPECT_THAT(ran.out, HasSubstr("  bits 17-22  N                  16  128\n"));
+  EXPECT_THAT(ran.out, HasSubstr("  bits   7-9  A type              1  bf16\n"));
+  EXPECT_THAT(ran.out, HasSubstr("not legal: M = 192"));
+  EXPECT_EQ(run("--decode-descriptor idesc 203424912 --kind .kind::f16").out, ran.out);
+  EXPECT_THAT(run("--decode-descriptor idesc 203424912").out, HasSubstr("read as .kind::f16 (--kind names another)"));
+  ran = run("--decode-descriptor smem 0x4000404000010040");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("start address                  64  1024\n"));
+  EXPECT_THAT(ran.out, HasSubstr("  bits 61-63  swizzle                         2  128 bytes\n"));
+  EXPECT_THAT(ran.out, Not(HasSubstr("not legal")));
+}
+
+TEST_F(Command, SaysWhatIsWrongWithADescriptorThatCannotBeDecoded) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"idesc twelve", "'twelve' is no number"},
+      {"idesc 0x", "'0x' is no number"},
+      {"idesc -5", "'-5' is no number"},
+      {"idesc 0x100000000", "has 32 bits"},
+      {"smem 0x10000000000000000", "at most 64 bits"},
+      {"desc 5", "'desc' is not idesc"},
+      {"idesc 5 --kind f17", "'f17' is no kind of mma; it is one of f16, tf32"},
+      {"smem 5 --kind f16", "--kind is for idesc"},
+      {"idesc 5 --format json", "prints text only"},
+      {"idesc", "2 required"},
+  };
+  for (const auto& [arguments, message] : wrong) {
+    const Ran ran = run(std::string("--decode-descriptor ") + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, HasSubstr(message)) << arguments;
+    EXPECT_THAT(ran.out, IsEmpty()) << arguments;
+  }
+  EXPECT_EQ(run("--kind f16 good.ptx").code, 2);
+  EXPECT_EQ(run("--decode-descriptor idesc 5 -- good.ptx").code, 2);
+}
+
+TEST_F(Command, SaysOnceThatTheVersionLacksTheTarget) {
+  std::string text = kernel("64");
+  text.replace(text.find("9.0"), 3, "8.5");
+  text += text.substr(text.find(".visible"));
+  text.replace(text.rfind("k()"), 3, "second()");
+  write("old.ptx", text);
+  const nlohmann::json findings = run_json("--rule tmem-target old.ptx")["findings"];
+  size_t of_module = 0, of_instructions = 0;
+  for (const nlohmann::json& finding : findings) {
+    const bool at_target = finding["line"] == 2;
+    (at_target ? of_module : of_instructions) += 1;
+    EXPECT_EQ(finding["kernel"] == "", at_target);
+  }
+  EXPECT_EQ(of_module, 1u);
+  EXPECT_EQ(of_instructions, 6u);  // three in each kernel
+}
+
 }  // namespace
 }  // namespace tmemlint

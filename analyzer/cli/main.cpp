@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/cli/compdb.h"
+#include "analyzer/cli/decode.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/options.h"
 #include "analyzer/cli/output.h"
@@ -82,6 +83,11 @@ int explain(const Command& command, const std::vector<report::RuleInfo>& rules) 
     return print(out, command);
   }
   return failed(unknown_rule(command.explain, ids_of(rules)));
+}
+
+int decode(const Command& command) {
+  const Decoded decoded = decode_descriptor(command.decode[0], command.decode[1], command.kind);
+  return decoded.problem.empty() ? print(decoded.text, command) : failed(decoded.problem);
 }
 
 report::Results lint_all(const std::vector<std::string>& files, const Options& options, Sources& sources,
@@ -175,6 +181,7 @@ int run(int argc, const char* const* argv) {
   int status = kClean;
   const std::optional<Command> command = parse_command_line(argc, argv, status);
   if (!command) return status;
+  if (!command->decode.empty()) return decode(*command);
   const std::vector<report::RuleInfo> rules = all_rules();
   if (command->list_rules) return list_rules(*command, rules);
   if (!command->explain.empty()) return explain(*command, rules);

@@ -1,6 +1,7 @@
 #include "analyzer/cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -23,6 +24,7 @@ constexpr const char* kFooter = R"(Examples:
   tmemlint --explain tmem-alloc-size
   tmemlint kernel.cu -- -arch=sm_100a -Iinclude    from source, with the flags of nvcc or of Clang
   tmemlint -p build                                every CUDA source of a compilation database
+  tmemlint --decode-descriptor idesc 0x8200490 --kind f16
 
 Exit codes:
   0  no error and no warning        1  an error or a warning was found
@@ -100,6 +102,11 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
       ->allow_extra_args(false);
   app.add_flag("--list-rules", command.list_rules, "List all rules (text, or --format json)");
   app.add_option("--explain", command.explain, "Print the page of a rule")->option_text("RULE");
+  app.add_option("--decode-descriptor", command.decode, "Print the fields of a descriptor, decimal or 0x...")
+      ->option_text("idesc|smem VALUE")
+      ->expected(2);
+  app.add_option("--kind", command.kind, "The kind of the mma that an idesc is for: f16 (default), tf32, mxf4, ...")
+      ->option_text("KIND");
   app.add_option_function<std::string>(
          "--block",
          [&command](const std::string& text) {
@@ -149,6 +156,14 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
+  if (!command.kind.empty() && command.decode.empty()) return usage_error("--kind belongs to --decode-descriptor");
+  if (!command.decode.empty()) {
+    if (command.format != Format::kText) return usage_error("--decode-descriptor prints text only");
+    if (!command.files.empty() || command.has_compile_flags) {
+      return usage_error("--decode-descriptor takes one value and no file");
+    }
+    return command;
+  }
   if (command.list_rules || !command.explain.empty()) {
     if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
     return command;
@@ -156,8 +171,13 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   if (command.files.empty() && command.database.empty()) {
     return usage_error("no input: give PTX files, CUDA sources, a folder, or - for standard input");
   }
-  if (command.has_compile_flags && !command.database.empty())
-    return usage_error("-p and compile flags after -- exclude each other");
+  if (command.has_compile_flags) {
+    if (!command.database.empty()) return usage_error("-p and compile flags after -- exclude each other");
+    const bool any = std::any_of(command.files.begin(), command.files.end(), [](const std::string& file) {
+      return file.ends_with(".cu") || file.ends_with(".cuh");
+    });
+    if (!any) return usage_error("what follows -- are compile flags, and no CUDA source is named");
+  }
   return command;
 }
 

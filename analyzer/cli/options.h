@@ -31,6 +31,8 @@ struct Command {
   bool strict = false;
   bool list_rules = false;
   std::string explain;                       // a rule id; empty: not asked
+  std::vector<std::string> decode;           // idesc or smem, and a value; empty: not asked
+  std::string kind;                          // of the mma whose descriptor it is; empty: not said
   std::vector<std::string> rules, no_rules;  // globs
   ptx::Dimensions block;
   uint32_t cluster = 0;

@@ -68,9 +68,14 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     }
   }
   for (const kernel::Loop& l : g.loops) {
-    bool any = false;
-    for (uint32_t b = l.head; b < l.end; ++b) any = any || writes[b];
-    if (!any) continue;
+    std::vector<uint32_t> writers;
+    for (uint32_t b = l.head; b < l.end; ++b) {
+      for (uint32_t i = g.blocks[b].first; writes[b] && i < g.blocks[b].last; ++i) {
+        if (writes_tensor_memory(a.program->meanings[a.module->instructions[i].opcode])) writers.push_back(i);
+      }
+    }
+    if (writers.empty()) continue;
+    loop_writers.push_back(std::move(writers));
     for (uint32_t d : control.deciders[l.head]) {
       if (d < l.head || d >= l.end) guards_writes[d] = true;
     }
@@ -118,7 +123,8 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       terms_(*ground.analysis->terms),
       launch_(ground.analysis->launch),
       log_events_(log),
-      budget_(budget) {
+      budget_(budget),
+      model_(*ground.analysis->terms) {
   warps_per_cta_ = launch_.warps();
   ranks_ = std::max(1u, launch_.ctas());
   facts_.unlimited = true;
@@ -345,14 +351,21 @@ bool Run::leave(Warp& w, uint32_t b) {
       Value p = w.machine.read_register(block.condition);
       if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
       Truth t = w.machine.truth_of(p, lanes);
+      if (t.unknown != 0 && t.term == 0 && p.base != 0) {
+        // Several unknowns decide together: one by one.
+        walked_.assign(terms_.size(), false);
+        for (const warp::Value& v : terms_[p.base].args) decide_truths(w, v.base);
+        t = w.machine.truth_of(resolve(terms_, w.machine.facts, p), lanes);
+      }
       if (t.unknown != 0) {
         bool by_trips = false;
         bool first = choose(w, b, block.ender, &by_trips);
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
-          if (!assume(terms_, w.machine.facts, t.term, first != t.inverted)) {
+          if (!model_.decide(t.term, first != t.inverted)) {
             first = !first;
-            assume(terms_, w.machine.facts, t.term, first != t.inverted);
+            model_.decide(t.term, first != t.inverted);
           }
+          assume(terms_, w.machine.facts, t.term, first != t.inverted);
         } else if (t.term != 0) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }
@@ -417,6 +430,8 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
     return first;
   }
   if (policy_.flipped.contains(b)) first = !first;
+  // In a loop that has gone round often enough, the way that may lead out of it.
+  if (block.loop != kNone && w.rounds[block.loop] > std::max(policy_.trips, 2u) + 2) first = !first;
   return first;
 }
 
@@ -501,11 +516,34 @@ std::string_view Run::opcode_text(uint32_t instruction) const {
   return graph_.module->opcode(graph_.module->instructions[instruction]).text;
 }
 
-std::optional<uint64_t> Run::number(const Warp& w, const Value& value, uint32_t lanes, unsigned width) const {
+void Run::decide_truths(Warp& w, uint32_t term) {
+  if (term == 0 || walked_[term]) return;
+  walked_[term] = true;
+  const warp::Term& t = terms_[term];
+  const bool truth = t.width == 1 && t.kind != TermKind::kSum;
+  if (truth && t.uniformity != Uniformity::kLane && !decide(terms_, w.machine.facts, term)) {
+    const bool holds = model_.holds(term);
+    model_.decide(term, holds);
+    assume(terms_, w.machine.facts, term, holds);
+    return;
+  }
+  if (truth) return;
+  // By index: deciding may make terms.
+  for (size_t n = 0; n < terms_[term].args.size(); ++n) decide_truths(w, terms_[term].args[n].base);
+}
+
+std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width) {
   const auto l = static_cast<unsigned>(std::countr_zero(lanes));
-  const Value one = terms_.lane(value, l);
+  Value one = terms_.lane(value, l);
   if (one.base == 0) return warp::truncate(one.number, width);
-  const auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+  auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+  if (!numbers) return std::nullopt;
+  if (numbers->size() > 1) {
+    walked_.assign(terms_.size(), false);
+    decide_truths(w, one.base);
+    one = resolve(terms_, w.machine.facts, one);
+    numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+  }
   if (numbers && numbers->size() == 1) return numbers->front();
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 
 #include "analyzer/cta/barrier.h"
 #include "analyzer/cta/joint.h"
+#include "analyzer/cta/model.h"
 #include "analyzer/cta/tensor_memory.h"
 #include "analyzer/kernel/control.h"
 #include "analyzer/warp/lanes.h"
@@ -32,6 +33,7 @@ struct Ground {
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
   std::vector<bool> guards_writes;   // by block: its branch decides whether a loop that writes Tensor Memory is entered
+  std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   explicit Ground(const Analysis& analysis);
 
  private:
@@ -173,7 +175,7 @@ class Run : private warp::CommonMemory {
     uint32_t column = 0, lane = 0;
     int64_t offset = 0;           // from the allocation's first column
   };
-  Place place(const Warp& w, const warp::Value& value, uint32_t lanes) const;
+  Place place(Warp& w, const warp::Value& value, uint32_t lanes);
   void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns, uint8_t halves,
              uint32_t rank, bool certain);
   void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
@@ -190,7 +192,9 @@ class Run : private warp::CommonMemory {
   const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
   }
-  std::optional<uint64_t> number(const Warp& w, const warp::Value& value, uint32_t lanes, unsigned width) const;
+  // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has them.
+  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width);
+  void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
   const Ground& ground_;
@@ -209,6 +213,7 @@ class Run : private warp::CommonMemory {
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
   warp::Facts facts_;
+  Model model_;
   std::map<uint32_t, Word> words_;            // shared memory, by address
   std::map<uint32_t, Region> regions_;        // written by copies
   std::map<std::array<uint64_t, 4>, warp::Value> globals_;
@@ -225,6 +230,8 @@ class Run : private warp::CommonMemory {
   std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
   std::vector<std::vector<Column>> columns_;  // by rank
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> early_reads_;  // shared address -> warp, event, of words nobody wrote
+  std::vector<bool> walked_;                  // scratch of decide_truths, by term
+  std::set<uint32_t> wrote_;                  // instructions that wrote Tensor Memory
   std::map<uint32_t, uint32_t> early_instructions_;  // shared address -> instruction of that read
   struct Relinquish { uint32_t warp, event, instruction; };
   std::map<uint32_t, Relinquish> relinquished_;  // by rank

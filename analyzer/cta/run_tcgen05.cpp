@@ -21,7 +21,7 @@ uint32_t first_lane(uint32_t lanes) { return static_cast<uint32_t>(std::countr_z
 
 }  // namespace
 
-Run::Place Run::place(const Warp& w, const Value& value, uint32_t lanes) const {
+Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   Place out;
   const unsigned lane = first_lane(lanes);
   const Value one = terms_.lane(value, lane);
@@ -37,10 +37,29 @@ Run::Place Run::place(const Warp& w, const Value& value, uint32_t lanes) const {
     }
     return out;
   }
-  const std::vector<warp::Terms::Part> parts = terms_.parts(one.base);
-  if (parts.size() != 1 || parts[0].coefficient != 1) return out;
-  const auto it = allocation_of_.find(parts[0].term);
-  if (it == allocation_of_.end()) return out;
+  auto it = allocation_of_.end();
+  bool rest = false;
+  for (const warp::Terms::Part& part : terms_.parts(one.base)) {
+    const auto found = part.coefficient == 1 ? allocation_of_.find(part.term) : allocation_of_.end();
+    if (found != allocation_of_.end() && it == allocation_of_.end()) it = found;
+    else rest = true;
+  }
+  if (it == allocation_of_.end()) {
+    // A stage that is chosen by what is not known: chosen now.
+    const Value before = one;
+    walked_.assign(terms_.size(), false);
+    decide_truths(w, one.base);
+    const Value now = resolve(terms_, w.machine.facts, one);
+    return now == before ? out : place(w, now, lanes);
+  }
+  if (rest) {
+    Value base;
+    base.base = it->first;
+    const auto n = number(w, terms_.apply({warp::Op::kSub, 32, false, 0}, one, base), lanes, 32);
+    if (!n) return out;
+    out.lane = static_cast<uint32_t>(*n >> 16) & 127;
+    out.offset = static_cast<int64_t>(*n & 0xffff);
+  }
   out.known = true;
   out.based = true;
   out.allocation = it->second;
@@ -146,6 +165,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       conflict(w, t.access, id, rank, has_older);
     }
   }
+  if (writes && own) wrote_.insert(here);
   if (reads && !any_written && own && of != nullptr && of->live) {
     Sighting s;
     s.first = at.offset;
@@ -790,12 +810,17 @@ void Run::stuck() {
 }
 
 void Run::finish() {
+  // A loop that writes Tensor Memory, and that this scenario never enters.
+  bool loop_never_ran = false;
+  for (const std::vector<uint32_t>& writers : ground_.loop_writers) {
+    loop_never_ran = loop_never_ran || std::none_of(writers.begin(), writers.end(), [&](uint32_t i) { return wrote_.contains(i); });
+  }
   for (auto& [access, what] : unwritten_reads_) {
     if (accesses_[access].excused) continue;
     Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
     s.first = what.first;
     s.second = what.second;
-    s.zero_trips = what.zero_trips;
+    s.zero_trips = what.zero_trips || loop_never_ran;
   }
   // A barrier that nobody waits on has no rounds.
   std::set<uint32_t> seen;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "analyzer/ptx/tcgen05_table.h"
+
 namespace tmemlint::ptx {
 namespace {
 
@@ -138,30 +140,6 @@ uint64_t field(uint64_t word, std::span<const FieldRow> rows, sv name) {
   return row == rows.end() ? 0 : extract(word, row->lo, row->hi);
 }
 
-sv kind_name(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::kNone:
-      return "";
-    case MmaKind::kF16:
-      return "kind::f16";
-    case MmaKind::kTf32:
-      return "kind::tf32";
-    case MmaKind::kF8f6f4:
-      return "kind::f8f6f4";
-    case MmaKind::kI8:
-      return "kind::i8";
-    case MmaKind::kMxf8f6f4:
-      return "kind::mxf8f6f4";
-    case MmaKind::kMxf4:
-      return "kind::mxf4";
-    case MmaKind::kMxf4nvf4:
-      return "kind::mxf4nvf4";
-    case MmaKind::kTi16:
-      return "kind::ti16";
-  }
-  return "";
-}
-
 // Empty when the kind has no such type.
 sv ab_type(MmaKind kind, uint64_t value) {
   switch (kind) {
@@ -205,6 +183,7 @@ sv d_type(uint64_t value) {
 }
 
 std::string meaning_of(const FieldRow& row, uint64_t value, MmaKind kind) {
+  if (row.reserved_before_sm107) return std::to_string(value) + " (reserved before sm_107)";
   switch (row.kind) {
     case FieldKind::kReserved:
     case FieldKind::kFixed:
@@ -266,8 +245,8 @@ bool legal_m(unsigned m, const Form& form) {
 }
 std::string legal_m_text(const Form& form) {
   if (form.weight_stationary) return "32, 64 or 128";
-  if (is_mx(form.kind)) return form.cta_group != 2 ? "128" : form.sparse ? "256" : "128 or 256";
-  return form.cta_group == 2 ? "128 or 256" : "64 or 128";
+  if (is_mx(form.kind)) return form.cta_group == 1 ? "128" : form.cta_group == 2 && form.sparse ? "256" : "128 or 256";
+  return form.cta_group == 2 ? "128 or 256" : form.cta_group == 1 ? "64 or 128" : "64, 128 or 256";
 }
 
 // Rows of B that one step of N has, and the least N.
@@ -315,10 +294,12 @@ std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::stri
   std::vector<std::string> out;
   const auto rows = fields_of(form.kind);
   if (rows.empty()) return out;
-  const std::string kind = "." + std::string(kind_name(form.kind));
+  const std::string kind = kind_text(form.kind);
   const auto get = [&](sv name) { return field(idesc, rows, name); };
-  const std::string group = form.cta_group == 2 ? " for a CTA pair" : "";
-  const std::string of = " of " + kind + (form.weight_stationary ? " in mma.ws" : "") + group;
+  const std::string group = form.cta_group == 2 ? " in a CTA pair" : "";
+  const std::string instruction = kind + (form.weight_stationary ? " in mma.ws" : "") + group;
+  const std::string of = " of " + instruction;
+  const std::string is_not_legal = " is not legal for " + instruction + (form.sparse ? ", sparse" : "");
 
   for (const FieldRow& row : rows) {
     const bool reserved = row.kind == FieldKind::kReserved || (row.reserved_before_sm107 && !is_107(target));
@@ -368,17 +349,17 @@ std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::stri
 
   const Shape shape = shape_of(idesc, form.kind);
   if (!legal_m(shape.m, form)) {
-    out.push_back("M = " + std::to_string(shape.m) + " is not legal" + of + (form.sparse ? ", sparse" : "") +
-                  "; legal is " + legal_m_text(form));
+    out.push_back("M = " + std::to_string(shape.m) + is_not_legal + "; legal is " + legal_m_text(form));
   } else if (form.ashift && shape.m != 128 && shape.m != 256) {
     out.push_back("M = " + std::to_string(shape.m) + " is not legal with `.ashift`; legal is 128 or 256");
   }
-  // The ISA's text does not say which N .kind::ti16 has.
-  if (form.kind != MmaKind::kTi16 && form.cta_group != 0) {
+  // The ISA's text does not say which N .kind::ti16 has. What a pair may have one CTA may have too: it is taken for one
+  // while that is unknown.
+  if (form.kind != MmaKind::kTi16) {
     const bool bytes = form.kind == MmaKind::kI8 || (has_f8_types(form.kind) && get("B type") <= 1);
     const bool transposed_bytes = bytes && get("transpose B");
     if (!legal_n(shape.n, form, transposed_bytes)) {
-      out.push_back("N = " + std::to_string(shape.n) + " is not legal" + of + (form.sparse ? ", sparse" : "") +
+      out.push_back("N = " + std::to_string(shape.n) + is_not_legal +
                     (transposed_bytes && !form.weight_stationary ? ", B of bytes transposed" : "") + "; legal is " +
                     legal_n_text(form, transposed_bytes));
     }
@@ -394,7 +375,7 @@ std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::stri
     }
     const bool wide = is_four_bit(form.kind) && get("K selector");
     if (wide) {
-      if (target != "sm_103a" && target != "sm_107a" && !is_107(target)) {
+      if (target != "sm_103a" && !is_107(target)) {
         out.push_back("K = 96 (bit 31) exists on sm_103a and sm_107a only");
       }
       if (form.sparse) out.push_back("K = 96 (bit 31) is for dense matrices");
@@ -421,10 +402,13 @@ std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t kno
   const auto contradicts = [&](unsigned lo, unsigned hi, uint64_t wanted) {
     return ((extract(descriptor, lo, hi) ^ wanted) & extract(known_mask, lo, hi)) != 0;
   };
-  if (contradicts(46, 48, 1)) out.push_back("bits 46 to 48 must be 0b001");
-  if (contradicts(is_107(target) ? 54 : 53, 60, 0)) {
-    out.push_back(is_107(target) ? "bits 54 to 60 must be 0" : "bits 53 to 60 must be 0");
+  if (contradicts(46, 48, 1)) {
+    std::string is;
+    for (unsigned bit = 48; bit >= 46 && known(46, 48); --bit) is += extract(descriptor, bit, bit) ? '1' : '0';
+    out.push_back("bits 46 to 48 must be 0b001" + (is.empty() ? is : "; they are 0b" + is));
   }
+  if (contradicts(54, 60, 0)) out.push_back("bits 54 to 60 must be 0");
+  if (!is_107(target) && contradicts(53, 53, 0)) out.push_back("bit 53 must be 0");
   const uint64_t swizzle = extract(descriptor, 61, 63);
   const bool swizzle_known = known(61, 63);
   if (swizzle_known && (swizzle == 3 || swizzle == 5 || swizzle == 7)) {
@@ -442,6 +426,59 @@ std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t kno
       }
       if (contradicts(49, 51, 0)) out.push_back("with an absolute leading dimension (bit 52) the base offset is 0");
     }
+  }
+  return out;
+}
+
+std::vector<std::string> judge_operand_layout(uint32_t idesc, const Form& form, bool is_b, uint64_t descriptor,
+                                              uint64_t known_mask) {
+  std::vector<std::string> out;
+  const sv transpose = is_b ? "transpose B" : "transpose A";
+  if (is_four_bit(form.kind) || field(idesc, fields_of(form.kind), transpose) == 0) return out;
+  const std::string matrix = is_b ? "B" : "A";
+  const auto known = [&](unsigned lo, unsigned hi) {
+    return extract(known_mask, lo, hi) == extract(~uint64_t{0}, lo, hi);
+  };
+  const uint64_t swizzle = extract(descriptor, 61, 63);
+  if (known(61, 63) && form.kind == MmaKind::kTf32 && swizzle != 1) {
+    out.push_back("the instruction descriptor transposes " + matrix +
+                  ", which .kind::tf32 does only with swizzle mode 1 "
+                  "(128 bytes with 32-byte atoms); this is " +
+                  std::to_string(swizzle));
+  } else if (known(61, 63) && form.kind != MmaKind::kTf32 && swizzle == 1) {
+    out.push_back("the instruction descriptor transposes " + matrix +
+                  ", which with swizzle mode 1 (128 bytes with 32-byte "
+                  "atoms) only .kind::tf32 does");
+  }
+  if (known(52, 52) && extract(descriptor, 52, 52) == 1) {
+    out.push_back(
+        "an absolute leading dimension (bit 52) is for K-major matrices, but the instruction descriptor transposes " +
+        matrix);
+  }
+  return out;
+}
+
+std::string kind_text(MmaKind kind) {
+  for (const Word& word : words()) {
+    if (kind != MmaKind::kNone && word.cls == Class::kKind && word.code == static_cast<uint16_t>(kind)) {
+      return "." + std::string(word.text);
+    }
+  }
+  return {};
+}
+
+MmaKind kind_from(std::string_view text) {
+  if (text.starts_with(".")) text.remove_prefix(1);
+  if (!text.starts_with("kind::")) return kind_from("kind::" + std::string(text));
+  const Word* word = find_word(text);
+  return word && word->cls == Class::kKind ? static_cast<MmaKind>(word->code) : MmaKind::kNone;
+}
+
+std::string kinds_text() {
+  std::string out;
+  for (const Word& word : words()) {
+    if (word.cls != Class::kKind) continue;
+    (out += out.empty() ? "" : ", ") += word.text.substr(word.text.rfind(':') + 1);
   }
   return out;
 }

@@ -24,11 +24,23 @@ struct DescriptorField {
 std::vector<DescriptorField> decode_idesc(uint32_t idesc, MmaKind kind);
 std::vector<DescriptorField> decode_smem_descriptor(uint64_t descriptor);
 
-// What is wrong with it for an instruction of this form, a sentence each. `target` is the module's, "sm_100a".
+// What is wrong with it for an instruction of this form, a sentence each; with .cta_group unknown (0), what is wrong
+// for both. `target` is the module's, "sm_100a".
 std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::string_view target);
 
 // With only some of the bits known: those in `known_mask`. Speaks only of what they decide.
 std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t known_mask, std::string_view target);
+
+// What the instruction descriptor asks of A or B and the way that the shared-memory descriptor lays it out does not
+// give.
+std::vector<std::string> judge_operand_layout(uint32_t idesc, const Form& form, bool is_b, uint64_t descriptor,
+                                              uint64_t known_mask);
+
+// ".kind::f16"; empty for kNone. And the other way round, from "f16", "kind::f16" or ".kind::f16".
+std::string kind_text(MmaKind kind);
+MmaKind kind_from(std::string_view text);
+// All of them: "f16, tf32, …"
+std::string kinds_text();
 
 // Which rows and columns of Tensor Memory an mma touches; 0 where the descriptor is illegal or the ISA's text does not
 // say.

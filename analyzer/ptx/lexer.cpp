@@ -160,9 +160,14 @@ void Lexer::extend_opcode() {
   uint64_t hash = token_.hash;
   for (;;) {
     while (is(*p, kLetter | kDigit | kDot)) hash = hash_step(hash, *p++);
-    if (p[0] != ':' || p[1] != ':') break;
-    hash = hash_step(hash_step(hash, ':'), ':');
-    p += 2;
+    if (p[0] == ':' && p[1] == ':') {
+      hash = hash_step(hash_step(hash, ':'), ':');
+      p += 2;
+    } else if (p[0] == ':' && is(p[-1], kDigit) && is(p[1], kDigit)) {
+      hash = hash_step(hash, *p++);  // a ratio: .sp::2:4
+    } else {
+      break;
+    }
   }
   token_.hash = hash;
   cursor_ = p;

@@ -37,6 +37,101 @@ constexpr sv kSync[] = {"sync"};
 constexpr sv kAligned[] = {"aligned"};
 constexpr sv kCluster[] = {"cluster"};
 
+// ---- the grammar
+
+enum class SyncOperand : uint8_t {
+  kStateOut,      // 64-bit register, or _
+  kPredicateOut,  // predicate
+  kMbarrier,      // [32- or 64-bit register ± offset], [variable ± offset]
+  kNumber,        // 32-bit register or immediate
+  kState,         // 64-bit register or immediate
+};
+// An instruction of a name, or one of that name with the word `with`. The longest name counts, and of equal ones the
+// first whose word is there.
+struct SyncForm {
+  sv name;
+  sv with;
+  std::span<const std::span<const sv>> classes;  // one word of each at most
+  std::span<const SyncOperand> operands;
+  uint32_t optional = 0;  // operands at the end that may be left out
+};
+
+constexpr sv kLocalSpaces[] = {"shared", "shared::cta"};
+constexpr sv kAnySpaces[] = {"shared", "shared::cta", "shared::cluster"};
+constexpr sv kArriveSemantics[] = {"release", "relaxed"};
+constexpr sv kWaitSemantics[] = {"acquire", "relaxed"};
+constexpr sv kTxSemantics[] = {"relaxed"};
+constexpr sv kCta[] = {"cta"};
+constexpr sv kParity[] = {"parity"};
+constexpr sv kFenceSemantics[] = {"sc", "acq_rel", "acquire", "release"};
+constexpr sv kFenceScopes[] = {"cta", "cluster", "gpu", "sys"};
+constexpr sv kFenceRestrictions[] = {"sync_restrict::shared::cta", "sync_restrict::shared::cluster"};
+constexpr sv kProxies[] = {"async", "alias", "tensormap::generic", "async::generic"};
+constexpr sv kProxySpaces[] = {"global", "shared::cta", "shared::cluster"};
+
+constexpr std::span<const sv> kInitClasses[] = {kLocalSpaces, kB64};
+constexpr std::span<const sv> kTxClasses[] = {kTxSemantics, kScopes, kAnySpaces, kB64};
+constexpr std::span<const sv> kArriveClasses[] = {kArriveSemantics, kScopes, kAnySpaces, kB64};
+constexpr std::span<const sv> kNoCompleteClasses[] = {kNoComplete, kRelease, kCta, kLocalSpaces, kB64};
+constexpr std::span<const sv> kWaitClasses[] = {kParity, kWaitSemantics, kScopes, kLocalSpaces, kB64};
+constexpr std::span<const sv> kClusterArriveClasses[] = {kArriveSemantics, kAligned};
+constexpr std::span<const sv> kClusterWaitClasses[] = {kAcquire, kAligned};
+constexpr std::span<const sv> kAlignedClasses[] = {kAligned};
+constexpr std::span<const sv> kElectClasses[] = {kSync};
+constexpr std::span<const sv> kInitFenceClasses[] = {kRelease, kCluster};
+constexpr std::span<const sv> kProxyFenceClasses[] = {kProxySpaces};
+constexpr std::span<const sv> kFenceClasses[] = {kFenceSemantics, kFenceScopes, kFenceRestrictions};
+constexpr std::span<const sv> kSetMaxRegisterClasses[] = {kSync, kAligned, kU32};
+
+constexpr SyncOperand kInit[] = {SyncOperand::kMbarrier, SyncOperand::kNumber};
+constexpr SyncOperand kInval[] = {SyncOperand::kMbarrier};
+constexpr SyncOperand kArrive[] = {SyncOperand::kStateOut, SyncOperand::kMbarrier, SyncOperand::kNumber};
+constexpr SyncOperand kWait[] = {SyncOperand::kPredicateOut, SyncOperand::kMbarrier, SyncOperand::kState};
+constexpr SyncOperand kTryWait[] = {SyncOperand::kPredicateOut, SyncOperand::kMbarrier, SyncOperand::kState,
+                                    SyncOperand::kNumber};
+constexpr SyncOperand kParityWait[] = {SyncOperand::kPredicateOut, SyncOperand::kMbarrier, SyncOperand::kNumber};
+constexpr SyncOperand kParityTryWait[] = {SyncOperand::kPredicateOut, SyncOperand::kMbarrier, SyncOperand::kNumber,
+                                          SyncOperand::kNumber};
+constexpr SyncOperand kNumbers[] = {SyncOperand::kNumber, SyncOperand::kNumber};
+constexpr SyncOperand kNumber[] = {SyncOperand::kNumber};
+
+constexpr SyncForm kSyncForms[] = {
+    {"mbarrier.init", {}, kInitClasses, kInit},
+    {"mbarrier.inval", {}, kInitClasses, kInval},
+    {"mbarrier.expect_tx", {}, kTxClasses, kInit},
+    {"mbarrier.complete_tx", {}, kTxClasses, kInit},
+    {"mbarrier.arrive.expect_tx", {}, kArriveClasses, kArrive},
+    {"mbarrier.arrive", "noComplete", kNoCompleteClasses, kArrive},
+    {"mbarrier.arrive", {}, kArriveClasses, kArrive, 1},
+    {"mbarrier.arrive_drop.expect_tx", {}, kArriveClasses, kArrive},
+    {"mbarrier.arrive_drop", "noComplete", kNoCompleteClasses, kArrive},
+    {"mbarrier.arrive_drop", {}, kArriveClasses, kArrive, 1},
+    {"mbarrier.test_wait", "parity", kWaitClasses, kParityWait},
+    {"mbarrier.test_wait", {}, kWaitClasses, kWait},
+    {"mbarrier.try_wait", "parity", kWaitClasses, kParityTryWait, 1},
+    {"mbarrier.try_wait", {}, kWaitClasses, kTryWait, 1},
+    {"barrier.cluster.arrive", {}, kClusterArriveClasses, {}},
+    {"barrier.cluster.wait", {}, kClusterWaitClasses, {}},
+    {"bar.sync", {}, {}, kNumbers, 1},
+    {"bar.cta.sync", {}, {}, kNumbers, 1},
+    {"bar.arrive", {}, {}, kNumbers},
+    {"bar.cta.arrive", {}, {}, kNumbers},
+    {"bar.warp.sync", {}, {}, kNumber},
+    {"barrier.sync", {}, kAlignedClasses, kNumbers, 1},
+    {"barrier.cta.sync", {}, kAlignedClasses, kNumbers, 1},
+    {"barrier.arrive", {}, kAlignedClasses, kNumbers},
+    {"barrier.cta.arrive", {}, kAlignedClasses, kNumbers},
+    {"elect", {}, kElectClasses, {}},  // its operands are judged by themselves
+    {"fence.mbarrier_init", {}, kInitFenceClasses, {}},
+    {"fence.proxy.async", {}, kProxyFenceClasses, {}},
+    {"fence", {}, kFenceClasses, {}},
+    {"setmaxnreg.inc", {}, kSetMaxRegisterClasses, {}},
+    {"setmaxnreg.dec", {}, kSetMaxRegisterClasses, {}},
+};
+// Instructions that are not judged, of roots whose every name is known here.
+constexpr sv kOtherNames[] = {"mbarrier.pending_count", "bar.red",    "bar.cta.red", "barrier.red",
+                              "barrier.cta.red",        "fence.proxy"};
+
 constexpr WordRule kWordRules[] = {
     {"mbarrier.init", WordRule::Need::kForbidden, kOtherSpaces, {}, "an mbarrier is initialised by its own CTA"},
     {"mbarrier.inval", WordRule::Need::kForbidden, kOtherSpaces, {}, "an mbarrier is invalidated by its own CTA"},
@@ -67,6 +162,8 @@ constexpr WordRule kWordRules[] = {
     {"mbarrier", WordRule::Need::kOneOf, kScopes, kSemantics, "the scope is written beside the semantics"},
     {"mbarrier.init", WordRule::Need::kOneOf, kB64, {}, {}},
     {"mbarrier.inval", WordRule::Need::kOneOf, kB64, {}, {}},
+    {"mbarrier.expect_tx", WordRule::Need::kOneOf, kB64, {}, {}},
+    {"mbarrier.complete_tx", WordRule::Need::kOneOf, kB64, {}, {}},
     {"mbarrier.test_wait", WordRule::Need::kOneOf, kB64, {}, {}},
     {"mbarrier.try_wait", WordRule::Need::kOneOf, kB64, {}, {}},
     {"mbarrier.arrive", WordRule::Need::kOneOf, kB64, {}, {}},
@@ -80,6 +177,8 @@ constexpr WordRule kWordRules[] = {
      "it is `fence.mbarrier_init.release.cluster`"},
     {"fence.mbarrier_init", WordRule::Need::kOneOf, kRelease, {}, {}},
     {"fence.mbarrier_init", WordRule::Need::kOneOf, kCluster, {}, {}},
+    {"fence.proxy", WordRule::Need::kOneOf, kProxies, {}, {}},
+    {"fence", WordRule::Need::kOneOf, kFenceScopes, kFenceSemantics, "the scope is written beside the semantics"},
     {"elect", WordRule::Need::kOneOf, kSync, {}, {}},
     {"setmaxnreg.inc", WordRule::Need::kOneOf, kSync, {}, {}},
     {"setmaxnreg.inc", WordRule::Need::kOneOf, kAligned, {}, {}},
@@ -119,16 +218,25 @@ constexpr ImmediateRule kImmediateRules[] = {
     {"barrier.cta.sync", {}, {}, 0, 0, 15, 1, "the barrier"},
     {"barrier.cta.arrive", {}, {}, 0, 0, 15, 1, "the barrier"},
     {"bar.sync", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
-    {"bar.arrive", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
+    {"bar.arrive", {}, {}, 1, 32, kLargest, 32, "the number of threads"},
     {"bar.cta.sync", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
-    {"bar.cta.arrive", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
+    {"bar.cta.arrive", {}, {}, 1, 32, kLargest, 32, "the number of threads"},
     {"barrier.sync", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
-    {"barrier.arrive", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
+    {"barrier.arrive", {}, {}, 1, 32, kLargest, 32, "the number of threads"},
     {"barrier.cta.sync", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
-    {"barrier.cta.arrive", {}, {}, 1, 0, kLargest, 32, "the number of threads"},
+    {"barrier.cta.arrive", {}, {}, 1, 32, kLargest, 32, "the number of threads"},
     {"cp.async.bulk", "mbarrier::complete_tx::bytes", "tensor", 2, 0, kLargest, 16, "the size"},
     {"cp.async.bulk", "bulk_group", "tensor", 2, 0, kLargest, 16, "the size"},
 };
+
+// Not by push_back of a braced problem: g++ 12 takes the literal in it for an overrun.
+void say(std::vector<FormProblem>& out, Span span, std::string message, std::string fix = {}) {
+  FormProblem problem;
+  problem.span = span;
+  problem.message = std::move(message);
+  problem.fix = std::move(fix);
+  out.push_back(std::move(problem));
+}
 
 bool is_named(const Opcode& opcode, sv name) {
   size_t dot = name.find('.');
@@ -162,14 +270,13 @@ void judge_words(const Module& module, const Instruction& instruction, std::vect
       if (std::ranges::any_of(rule.words, there)) continue;
       std::string words;
       for (sv word : rule.words) words += (words.empty() ? "`." : " or `.") + std::string(word) + "`";
-      out.push_back({instruction.opcode_span, name_in_message(opcode) + " needs " + words + reason, {}});
+      say(out, instruction.opcode_span, name_in_message(opcode) + " needs " + words + reason);
       continue;
     }
     for (size_t i = 0; i < opcode.modifiers.size(); ++i) {
       if (std::ranges::find(rule.words, opcode.modifiers[i]) == rule.words.end()) continue;
-      out.push_back({modifier_span(module, instruction, i),
-                     name_in_message(opcode) + " takes no `." + std::string(opcode.modifiers[i]) + "`" + reason,
-                     {}});
+      say(out, modifier_span(module, instruction, i),
+          name_in_message(opcode) + " takes no `." + std::string(opcode.modifiers[i]) + "`" + reason);
     }
   }
 }
@@ -195,7 +302,7 @@ void judge_immediates(const Module& module, const Instruction& instruction, std:
             (rule.multiple != 1 ? " from " : "from ") + std::to_string(rule.least) + " to " + std::to_string(rule.most);
       }
     }
-    out.push_back({operand.span, std::move(message), {}});
+    say(out, operand.span, std::move(message));
   }
 }
 
@@ -210,35 +317,154 @@ void judge_operands(const Module& module, const Function& function, const Instru
   };
   if (opcode.root == "elect") {
     if (count >= 2 && operands[0].joined_with_next && is_predicate(operands[1])) return;
-    out.push_back(
-        {count > 0 ? operands[0].span : instruction.span,
-         "`elect.sync` names its leader in a predicate: `elect.sync d|p, membermask`, with `_` for a `d` that "
-         "is not needed",
-         {}});
+    say(out, count > 0 ? operands[0].span : instruction.span,
+        "`elect.sync` names its leader in a predicate: `elect.sync d|p, membermask`, with `_` for a `d` that "
+        "is not needed");
     return;
   }
   if (opcode.root == "setmaxnreg" && count > 0 && operands[0].kind == Operand::Kind::kRegister) {
-    out.push_back({operands[0].span, "the register count of `setmaxnreg` is an immediate", {}});
+    say(out, operands[0].span, "the register count of `setmaxnreg` is an immediate");
     return;
   }
   if ((is_named(opcode, "bar.arrive") || is_named(opcode, "barrier.arrive")) && count < 2) {
-    out.push_back(
-        {instruction.span, name_in_message(opcode) + " needs the number of threads that the barrier waits for", {}});
+    say(out, instruction.span, name_in_message(opcode) + " needs the number of threads that the barrier waits for");
     return;
   }
   if (opcode.root != "mbarrier") return;
   const bool arrives = is_named(opcode, "mbarrier.arrive") || is_named(opcode, "mbarrier.arrive_drop");
   if (arrives && has(opcode, "shared::cluster") && count > 0 && operands[0].kind == Operand::Kind::kRegister) {
-    out.push_back(
-        {operands[0].span, "an arrive on a `.shared::cluster` mbarrier returns no state: its destination is `_`", "_"});
+    say(out, operands[0].span, "an arrive on a `.shared::cluster` mbarrier returns no state: its destination is `_`",
+        "_");
   }
   for (uint32_t i = 0; i < count; ++i) {
     const Operand& operand = operands[i];
     if (operand.kind != Operand::Kind::kAddress || operand.base != Operand::Kind::kVariable) continue;
     if (operand.ref >= module.variables.size()) continue;
     if (module.variables[operand.ref].alignment % 8 == 0 && operand.value % 8 != 0) {
-      out.push_back({operand.span, "an mbarrier is 8 bytes at a multiple of 8; this address is not one", {}});
+      say(out, operand.span, "an mbarrier is 8 bytes at a multiple of 8; this address is not one");
     }
+  }
+}
+
+const SyncForm* sync_form_of(const Opcode& opcode) {
+  const SyncForm* best = nullptr;
+  for (const SyncForm& form : kSyncForms) {
+    if (!is_named(opcode, form.name) || (!form.with.empty() && !has(opcode, form.with))) continue;
+    if (!best || form.name.size() > best->name.size()) best = &form;
+  }
+  return best;
+}
+
+bool has_width(const Function& function, const Operand& operand, unsigned width) {
+  if (operand.ref >= function.registers.size()) return false;
+  switch (function.registers[operand.ref].type) {
+    case Type::kB32:
+    case Type::kU32:
+    case Type::kS32:
+      return width == 32;
+    case Type::kB64:
+    case Type::kU64:
+    case Type::kS64:
+      return width == 64;
+    default:
+      return false;
+  }
+}
+
+// What is legal there; empty when the operand is.
+sv legal_instead(const Module& module, const Function& function, const Operand& operand, SyncOperand kind) {
+  const bool is_register = operand.kind == Operand::Kind::kRegister && !operand.negated;
+  const bool is_number = operand.kind == Operand::Kind::kInteger ||
+                         (operand.kind == Operand::Kind::kSpecial && operand.ref < module.special_registers.size() &&
+                          module.special_registers[operand.ref] == "WARP_SZ");
+  switch (kind) {
+    case SyncOperand::kStateOut:
+      if (operand.kind == Operand::Kind::kSink || (is_register && has_width(function, operand, 64))) return {};
+      return "a 64-bit register for the state, or `_`";
+    case SyncOperand::kPredicateOut:
+      if (is_register && operand.ref < function.registers.size() &&
+          function.registers[operand.ref].type == Type::kPred) {
+        return {};
+      }
+      return "a predicate for the result";
+    case SyncOperand::kMbarrier:
+      if (operand.kind == Operand::Kind::kAddress &&
+          (operand.base == Operand::Kind::kVariable ||
+           (operand.base == Operand::Kind::kRegister &&
+            (has_width(function, operand, 32) || has_width(function, operand, 64))))) {
+        return {};
+      }
+      return "the mbarrier's address in brackets: a 32- or 64-bit register or a shared variable";
+    case SyncOperand::kNumber:
+      if (is_number || (is_register && has_width(function, operand, 32))) return {};
+      return "a 32-bit register or an immediate";
+    case SyncOperand::kState:
+      if (is_number || (is_register && has_width(function, operand, 64))) return {};
+      return "a 64-bit register with a state";
+  }
+  return {};
+}
+
+// Everything that the rules above, which know reasons, have not said.
+void judge_grammar(const Module& module, const Function& function, const Instruction& instruction,
+                   std::vector<FormProblem>& out) {
+  const Opcode& opcode = module.opcode(instruction);
+  const SyncForm* form = sync_form_of(opcode);
+  for (sv other : kOtherNames) {
+    if (is_named(opcode, other) && (!form || form->name.size() < other.size())) return;
+  }
+  if (!form) {
+    const bool all_known =
+        opcode.root == "mbarrier" || opcode.root == "bar" || opcode.root == "barrier" || opcode.root == "setmaxnreg";
+    if (!all_known) return;
+    return say(out, instruction.opcode_span, name_in_message(opcode) + " is no instruction of PTX");
+  }
+  const std::string name = "`" + std::string(form->name) + "`";
+  const auto first = static_cast<size_t>(std::ranges::count(form->name, '.'));
+  std::vector<sv> taken(form->classes.size());
+  for (size_t i = first; i < opcode.modifiers.size(); ++i) {
+    const sv modifier = opcode.modifiers[i];
+    size_t c = 0;
+    while (c < form->classes.size() && std::ranges::find(form->classes[c], modifier) == form->classes[c].end()) ++c;
+    if (c < form->classes.size() && taken[c].empty()) {
+      taken[c] = modifier;
+      continue;
+    }
+    std::string message = name + " takes no `." + std::string(modifier) + "`";
+    if (c < form->classes.size()) {
+      message = taken[c] == modifier
+                    ? "`." + std::string(modifier) + "` is written twice"
+                    : name + " takes one of `." + std::string(taken[c]) + "` and `." + std::string(modifier) + "`";
+    }
+    return say(out, modifier_span(module, instruction, i), std::move(message));
+  }
+  if (opcode.root == "mbarrier") {
+    const auto there = [&](sv word) { return has(opcode, word); };
+    if (std::ranges::any_of(kScopes, there) && std::ranges::none_of(kSemantics, there)) {
+      return say(out, instruction.opcode_span, name + " with a scope needs the semantics beside it");
+    }
+  }
+  if (opcode.root == "elect" || opcode.root == "setmaxnreg") {
+    const uint32_t most = opcode.root == "elect" ? 3 : 1;
+    if (instruction.operand_count == most &&
+        legal_instead(module, function, module.operands_of(instruction)[most - 1], SyncOperand::kNumber).empty()) {
+      return;
+    }
+    return say(out, instruction.span,
+               opcode.root == "elect" ? "`elect.sync` is `elect.sync d|p, membermask`" : name + " takes one immediate");
+  }
+  const auto most = static_cast<uint32_t>(form->operands.size());
+  if (instruction.operand_count > most || instruction.operand_count + form->optional < most) {
+    std::string count = most == 0 ? "no operand" : std::to_string(most) + (most == 1 ? " operand" : " operands");
+    if (form->optional != 0) count = std::to_string(most - form->optional) + " or " + count;
+    return say(out, instruction.span,
+               name + (form->with.empty() ? "" : " with `." + std::string(form->with) + "`") + " takes " + count +
+                   "; here are " + std::to_string(instruction.operand_count));
+  }
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) {
+    const Operand& operand = module.operands_of(instruction)[i];
+    const sv legal = legal_instead(module, function, operand, form->operands[i]);
+    if (!legal.empty()) say(out, operand.span, "this operand of " + name + " is " + std::string(legal));
   }
 }
 
@@ -256,6 +482,9 @@ std::vector<FormProblem> check_sync_form(const Module& module, const Function& f
   judge_words(module, instruction, out);
   judge_immediates(module, instruction, out);
   judge_operands(module, function, instruction, out);
+  // Later versions may have more.
+  const bool version_is_known = module.version_major * 100 + module.version_minor <= 900;
+  if (out.empty() && version_is_known) judge_grammar(module, function, instruction, out);
   return out;
 }
 

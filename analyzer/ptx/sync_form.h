@@ -1,6 +1,6 @@
 // The spellings of the barriers around tcgen05: mbarrier, bar and barrier, barrier.cluster, elect, setmaxnreg, fences
-// and bulk copies, as far as the protocol reads them. Unlike the tcgen05 table this one only says what is wrong: a
-// spelling that it does not know is legal.
+// and bulk copies, as far as the protocol reads them. Of the mbarriers, the barriers and the fences of the protocol the
+// whole grammar is held; of the others only what is known to be wrong, and a spelling that is not known is legal.
 #pragma once
 
 #include <vector>

@@ -149,8 +149,15 @@ SlotMatch match_operands(const Module& module, const Instruction& instruction, c
     const Slot& slot = form.operands[i];
     const bool fits = looks_like(operands[next], slot.kind);
     if (!holds(slot.when, opcode)) {
-      // An operand that only another spelling of the opcode takes.
-      if (fits && count - next > needed && match.extra == kNone) {
+      // An operand that only another spelling of the opcode takes, unless the next slot is one of the same look.
+      uint32_t following = i + 1;
+      while (following < form.operands.size() &&
+             (form.operands[following].optional || !holds(form.operands[following].when, opcode))) {
+        ++following;
+      }
+      const bool is_next =
+          following < form.operands.size() && looks_like(operands[next], form.operands[following].kind);
+      if (fits && !is_next && count - next > needed && match.extra == kNone) {
         match.extra = next++;
         match.extra_slot = i;
       }

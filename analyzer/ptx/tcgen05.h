@@ -101,14 +101,15 @@ struct FormProblem {
   // The number of columns of an alloc or dealloc, written as an immediate: an assembler rejects it like the others, but
   // the rule about allocation sizes says it too, for immediates and registers alike.
   bool is_column_count = false;
+  // About the module's .target and .version as a pair: the same for every instruction, and at the span of .target.
+  bool is_about_module = false;
 };
 
 // Qualifiers, their combinations, operand kinds and types, vector lengths, immediate ranges. Also judges the spellings
 // of the barriers the protocol reads (mbarrier, barrier, elect, fence) as far as the table holds them.
 std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction);
 
-// Whether the module's .target and .version have the instruction; the message says from which on they do. What is wrong
-// with the pair of .target and .version itself is at the span of one of them, and the same for every instruction.
+// Whether the module's .target and .version have the instruction; the message says from which on they do.
 std::vector<FormProblem> check_target(const Module& module, const Function& function, const Instruction& instruction);
 
 // Where the modifier of that index stands in the source, with its dot; the whole opcode when that cannot be told.

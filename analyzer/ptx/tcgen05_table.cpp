@@ -1,7 +1,7 @@
 #include "analyzer/ptx/tcgen05_table.h"
 
 #include <algorithm>
-#include <array>
+#include <unordered_map>
 
 namespace tmemlint::ptx {
 namespace {
@@ -174,6 +174,8 @@ constexpr sv kDown[] = {"down"};
 constexpr sv kKinds[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
                          "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", "kind::ti16"};
 constexpr sv kWsKinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8"};
+constexpr sv kKindsBesidesI8[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",  "kind::ti16",
+                                  "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"};
 constexpr sv kPlainKinds[] = {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8", "kind::ti16"};
 constexpr sv kMxKinds[] = {"kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"};
 constexpr sv kMxf8f6f4[] = {"kind::mxf8f6f4"};
@@ -251,6 +253,7 @@ constexpr Use kLdUses[] = {
     {Class::kReduction, false, kRedOps},
     {Class::kSpPattern, false, kSpPattern},
     {Class::kAbs, false, kAbs},
+    {Class::kNan, false, kNan},
     {Class::kPack, false, kPack},
     {Class::kType, true, kB32F32},
     {Class::kMetadataType, false, kB2},
@@ -278,6 +281,7 @@ constexpr Combination kLdCombinations[] = {
     {absent(Class::kSpCompress), Class::kReduction, Need::kForbidden, {}, "only tcgen05.ld.red reduces"},
     {absent(Class::kSpCompress), Class::kSpPattern, Need::kForbidden, {}, kOnlyCompressing},
     {absent(Class::kSpCompress), Class::kAbs, Need::kForbidden, {}, "only tcgen05.ld.red has it"},
+    {absent(Class::kSpCompress), Class::kNan, Need::kForbidden, {}, "only tcgen05.ld.red has it"},
     {absent(Class::kSpCompress), Class::kMetadataType, Need::kForbidden, {}, kOnlyCompressing},
     {present(Class::kSpCompress), Class::kShape, Need::kOneOf, k32x32b},
     {present(Class::kSpCompress), Class::kNum, Need::kOneOf, kNumsFrom4},
@@ -383,6 +387,7 @@ constexpr Combination kMmaCombinations[] = {
     {one_of(Class::kKind, kMxf4nvf4), Class::kScaleVector, Need::kOneOf, kScalesOfNvf4},
     {present(Class::kBlockScale), Class::kAshift, Need::kForbidden, {}, "A is not shifted by block-scaled kinds"},
     {present(Class::kAshift), Class::kCollectorA, Need::kOneOf, kCollectorAWithAshift},
+    {one_of(Class::kCollectorB, kCollectorB), Class::kKind, Need::kOneOf, kKindsBesidesI8, "no target has both"},
     {present(Class::kDecompress), Class::kKind, Need::kOneOf, kF8Kinds},
     {present(Class::kDecompress), Class::kSparse, Need::kForbidden},
 };
@@ -539,8 +544,14 @@ std::span<const Word> words() {
 }
 
 const Word* find_word(std::string_view text) {
-  const auto* found = std::ranges::find(kWords, text, &Word::text);
-  return found == std::end(kWords) ? nullptr : found;
+  // Asked for each modifier by each condition of an instruction.
+  static const std::unordered_map<sv, const Word*> by_text = [] {
+    std::unordered_map<sv, const Word*> map;
+    for (const Word& word : kWords) map.emplace(word.text, &word);
+    return map;
+  }();
+  const auto found = by_text.find(text);
+  return found == by_text.end() ? nullptr : found->second;
 }
 
 std::string_view class_name(Class cls) {

@@ -90,6 +90,7 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
                    quoted(module.target) + " exists from PTX ISA " + version_text(target->version) +
                        " on; this is `.version " + version_text(version) + "`",
                    {}});
+    out.back().is_about_module = true;
   }
 
   std::vector<uint16_t> versions;  // what has been said about the version, to say it once

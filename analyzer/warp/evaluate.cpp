@@ -791,6 +791,9 @@ class Evaluator {
       e.address = shared ? machine_.shared_address(*a) : machine_.read(*a);
     }
     if (const Arg* a = arg(step, roles.columns)) e.operand = machine_.read(*a);
+    if (m.form.issue == ptx::Issue::kSingleThread) {
+      for (uint32_t k = 0; k < step.argument_count; ++k) e.operands.push_back(machine_.read(*arg(step, k)));
+    }
     const Value address = e.address;
     const Value operand = e.operand;
     switch (m.form.op) {

@@ -63,6 +63,7 @@ struct Event {
   Value address;                 // of the bracketed operand; dealloc: taddr
   Value operand;                 // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
   Value count;                   // barriers: threads; constant 0 when all
+  std::vector<Value> operands;   // mma, cp, shift, commit: of each operand, as ptx::roles numbers them; a vector is 0
 };
 
 // A block as reached on one kind of path.
