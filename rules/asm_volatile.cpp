@@ -13,7 +13,7 @@ extern const Rule kAsmVolatile;
 const Rule kAsmVolatile = {
     "tmem-asm-volatile",
     report::Level::kWarning,
-    "A tcgen05 asm statement is not volatile: the compiler may remove, merge or move it.",
+    "A tcgen05 asm statement is not volatile: the compiler may remove it, merge it with another or move it.",
     "Write asm volatile.",
     nothing_in_ptx_shows_asm_volatile,
     true,
