@@ -368,6 +368,20 @@ __global__ void __launch_bounds__(32) k(unsigned a) {
   EXPECT_EQ(loud(check(text)).count({"tmem-alloc-size", "k.cu", 3}), 0u);
 }
 
+TEST_F(CudaSource, WrappersOfTheToolkitAreTheirCallersDoing) {
+  std::string problem;
+  SourceOptions options;
+  options.via = Via::kClang;
+  options.toolkit = find_toolkit("", problem);
+  if (!options.toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const std::string file = write(R"(#include <cuda/ptx>
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  cuda::ptx::tcgen05_dealloc(cuda::ptx::cta_group_1, a, 96);
+}
+)");
+  EXPECT_TRUE(loud(run(file, {}, options)).count({"tmem-alloc-size", "k.cu", 3}) != 0);
+}
+
 TEST_F(CudaSource, FixesMakeThePlaceWhereTheyGo) {
   const report::Results results = check(R"(
 __global__ void __launch_bounds__(32) k(unsigned a, unsigned* out) {

@@ -87,6 +87,10 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
   out.at = {place.source.file, place.source.line, place.source.column};
   for (const report::SourcePosition& call : place.inlined_at)
     out.calls.push_back({{}, {call.file, call.line, call.column}});
+  while (out.at.file.starts_with("/usr/") && !out.calls.empty()) {
+    out.at = out.calls.front().at;
+    out.calls.erase(out.calls.begin());
+  }
   // Upwards to the statement's keyword, and from there the line that has this instruction.
   const std::string_view ptx = place.text->text();
   size_t opened = ptx.rfind(kBegin, place.span.begin);
@@ -105,9 +109,10 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
   }
   const std::string_view name = ptx.substr(root, end - root);
   if (name.empty()) return out;
-  const auto text = texts.of(place.source.file);
+  const auto text = texts.of(out.at.file);
   constexpr uint32_t kLongestStatement = 80;
-  for (uint32_t line = place.source.line; line > 0 && line + kLongestStatement > place.source.line; --line) {
+  const uint32_t last = out.at.line;
+  for (uint32_t line = out.at.line; line > 0 && line + kLongestStatement > last; --line) {
     const std::string_view content = text->line(line);
     const size_t found = content.find(name);
     if (found != std::string_view::npos) {

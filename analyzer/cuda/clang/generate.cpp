@@ -427,7 +427,16 @@ private:
         out.calls.push_back(std::move(call));
       }
     }
-    if (asm_of(instruction) != nullptr) out.statement = statement_of(instruction, *location, generator);
+    // What a header of the toolkit does, its caller does: that line is the author's.
+    bool moved = false;
+    for (const llvm::DILocation* at = location; !out.calls.empty() && places_.in_system_header(at->getDirectory(), at->getFilename());
+         at = at->getInlinedAt()) {
+      out.at = out.calls.front().at;
+      out.calls.erase(out.calls.begin());
+      moved = true;
+      if (at->getInlinedAt() == nullptr) break;
+    }
+    if (asm_of(instruction) != nullptr && !moved) out.statement = statement_of(instruction, *location, generator);
     return out;
   }
 

@@ -4,6 +4,7 @@
 #include <clang/AST/ASTLambda.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Basic/FileManager.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Basic/TargetInfo.h>
 #include <clang/Lex/Lexer.h>
@@ -341,6 +342,21 @@ Position Places::of(llvm::StringRef directory, llvm::StringRef file, unsigned li
     llvm::sys::path::append(path, file);
   }
   return {spelled(path), line, column};
+}
+
+bool Places::in_system_header(llvm::StringRef directory, llvm::StringRef file) const {
+  llvm::SmallString<256> path(file);
+  if (!directory.empty() && !llvm::sys::path::is_absolute(file)) {
+    path = directory;
+    llvm::sys::path::append(path, file);
+  }
+  const auto [found, added] = system_.try_emplace(path, false);
+  if (!added) return found->second;
+  if (const auto entry = sources_.getFileManager().getOptionalFileRef(path)) {
+    const clang::FileID id = sources_.translateFile(*entry);
+    found->second = id.isValid() && sources_.isInSystemHeader(sources_.getLocForStartOfFile(id));
+  }
+  return found->second;
 }
 
 Scan scan(clang::ASTContext& context, const std::vector<ParseError>& errors, const Places& places) {

@@ -6,6 +6,7 @@
 #include <clang/AST/Expr.h>
 #include <clang/AST/Stmt.h>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/StringMap.h>
 
 #include <string>
 #include <vector>
@@ -22,11 +23,14 @@ public:
   Position of(clang::SourceLocation location) const;
   Position of(llvm::StringRef directory, llvm::StringRef file, unsigned line, unsigned column) const;
   const clang::SourceManager& sources() const { return sources_; }
+  // Whether a file that debug information names is a system header: one of the toolkit or of the C++ library.
+  bool in_system_header(llvm::StringRef directory, llvm::StringRef file) const;
 
 private:
   std::string spelled(llvm::StringRef path) const;
   const clang::SourceManager& sources_;
   std::string main_file_, main_path_, directory_, current_;
+  mutable llvm::StringMap<bool> system_;
   mutable std::vector<std::pair<std::string, std::string>> known_;  // few files, asked for in runs
 };
 
