@@ -13,7 +13,7 @@ if(TMEMLINT_CUDA)
     set(TMEMLINT_HAS_CLANG TRUE)
     message(STATUS "CUDA front end: with Clang ${LLVM_PACKAGE_VERSION}")
   else()
-    message(STATUS "CUDA front end: not built (libclang-22-dev is not installed)")
+    message(STATUS "CUDA front end: not built (clang-22, libclang-22-dev or llvm-22-dev is not installed)")
   endif()
 endif()
 

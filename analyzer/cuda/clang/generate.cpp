@@ -57,7 +57,7 @@ constexpr const char* kBeforeUnrolling =
     "globaldce,always-inline,globaldce,"
     "function(sroa,early-cse<memssa>,infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)";
 constexpr const char* kUnrolling =
-    "function(loop-simplify,lcssa,loop(loop-rotate,indvars,loop-unroll-full),"
+    "function(loop-simplify,lcssa,loop(loop-rotate,indvars),loop-unroll<O3;no-partial;no-runtime;no-peeling>,"
     "sroa,early-cse<memssa>,infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg,sccp,adce)";
 
 const llvm::InlineAsm* asm_of(const Instruction& instruction) {
