@@ -28,17 +28,21 @@ AdaptedCommand nvcc(const std::string& flags) {
 
 TEST(NvccOptions, ValuesGoWithTheirOptions) {
   // Each of these would be misread by Clang, or leave its value behind as a source.
-  const AdaptedCommand a = nvcc("-G -lineinfo -t 4 -time report.csv -diag-suppress 177 -Werror all-warnings -default-stream legacy "
-                                "-Xptxas -v -maxrregcount=64 -ccbin g++-12 --threads 2 -MD -MF out.d -o k.o -c k.cu");
-  for (const char* word : {"4", "report.csv", "177", "all-warnings", "legacy", "-v", "g++-12", "2", "out.d", "k.o", "k.cu", "-G", "-lineinfo"}) {
+  const AdaptedCommand a = nvcc(
+      "-G -lineinfo -t 4 -time report.csv -diag-suppress 177 -Werror all-warnings -default-stream legacy "
+      "-Xptxas -v -maxrregcount=64 -ccbin g++-12 --threads 2 -MD -MF out.d -o k.o -c k.cu");
+  for (const char* word : {"4", "report.csv", "177", "all-warnings", "legacy", "-v", "g++-12", "2", "out.d", "k.o",
+                           "k.cu", "-G", "-lineinfo"}) {
     EXPECT_THAT(a.clang, Not(Contains(word)));
   }
   EXPECT_THAT(a.nvcc, IsSupersetOf({"-ccbin", "g++-12", "-arch=sm_100a"}));
 }
 
 TEST(NvccOptions, IncludesDefinesAndStandard) {
-  const AdaptedCommand a = nvcc("-Ia,b --include-path=c -isystem d,e -include f.h -DX=g(1,2) --define-macro Y -UZ --std=c++20");
-  EXPECT_THAT(a.clang, IsSupersetOf({"-Ia", "-Ib", "-Ic", "-isystem", "d", "e", "-include", "f.h", "-DX=g(1,2)", "-DY", "-UZ", "-std=c++20"}));
+  const AdaptedCommand a =
+      nvcc("-Ia,b --include-path=c -isystem d,e -include f.h -DX=g(1,2) --define-macro Y -UZ --std=c++20");
+  EXPECT_THAT(a.clang, IsSupersetOf({"-Ia", "-Ib", "-Ic", "-isystem", "d", "e", "-include", "f.h", "-DX=g(1,2)", "-DY",
+                                     "-UZ", "-std=c++20"}));
   EXPECT_THAT(a.clang, Not(Contains("-std=c++17")));
   EXPECT_THAT(nvcc("").clang, Contains("-std=c++17"));
 }
@@ -47,15 +51,20 @@ TEST(NvccOptions, Targets) {
   EXPECT_EQ(nvcc("").target, "sm_100a");
   EXPECT_EQ(nvcc("-arch=sm_103a").target, "sm_103a");
   EXPECT_EQ(nvcc("-arch sm_90a").target, "sm_90a");
-  EXPECT_EQ(nvcc("-gencode arch=compute_90a,code=sm_90a -gencode=arch=compute_100a,code=[sm_100a,compute_100a]").target, "sm_100a");
-  EXPECT_EQ(nvcc("--generate-code=arch=compute_120a,code=sm_120a --generate-code=arch=compute_100f,code=sm_100f").target, "sm_100f");
+  EXPECT_EQ(nvcc("-gencode arch=compute_90a,code=sm_90a -gencode=arch=compute_100a,code=[sm_100a,compute_100a]").target,
+            "sm_100a");
+  EXPECT_EQ(
+      nvcc("--generate-code=arch=compute_120a,code=sm_120a --generate-code=arch=compute_100f,code=sm_100f").target,
+      "sm_100f");
   EXPECT_EQ(nvcc("-arch=native").target, "sm_100a");
   // Clang 22 has no family targets.
-  EXPECT_THAT(nvcc("-arch=sm_100f").clang, IsSupersetOf({"--cuda-gpu-arch=sm_100a", "-U__CUDA_ARCH_FEAT_SM100_ALL", "-D__CUDA_ARCH_FAMILY_SPECIFIC__=1000"}));
+  EXPECT_THAT(nvcc("-arch=sm_100f").clang, IsSupersetOf({"--cuda-gpu-arch=sm_100a", "-U__CUDA_ARCH_FEAT_SM100_ALL",
+                                                         "-D__CUDA_ARCH_FAMILY_SPECIFIC__=1000"}));
 }
 
 TEST(NvccOptions, HostOptionsAndFastMath) {
-  const AdaptedCommand a = nvcc("-Xcompiler -fPIC,-O3,-DHOST --use_fast_math -rdc=true --expt-relaxed-constexpr -fno-strict-aliasing");
+  const AdaptedCommand a =
+      nvcc("-Xcompiler -fPIC,-O3,-DHOST --use_fast_math -rdc=true --expt-relaxed-constexpr -fno-strict-aliasing");
   EXPECT_THAT(a.clang, IsSupersetOf({"-fPIC", "-DHOST", "-D__USE_FAST_MATH__=1", "-fgpu-rdc", "-fno-strict-aliasing"}));
   EXPECT_THAT(a.clang, Not(Contains("-ffast-math")));
   EXPECT_THAT(a.nvcc, IsSupersetOf({"-Xcompiler", "-rdc=true", "--expt-relaxed-constexpr", "-use_fast_math"}));
@@ -91,9 +100,12 @@ TEST(Database, BothFormsAndTheClangOne) {
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_database";
   fs::create_directories(folder);
   std::ofstream(folder / "k.cu") << "\n";
-  std::ofstream(folder / "compile_commands.json") << R"([
-    {"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -arch=sm_100a \"-DA=\\\"x y\\\"\" -c k.cu -o k.o"},
-    {"directory": ")" << folder.string() << R"(", "file": "h.cpp", "arguments": ["g++", "-c", "h.cpp"]}])";
+  std::ofstream(folder / "compile_commands.json")
+      << R"([
+    {"directory": ")"
+      << folder.string() << R"(", "file": "k.cu", "command": "nvcc -arch=sm_100a \"-DA=\\\"x y\\\"\" -c k.cu -o k.o"},
+    {"directory": ")"
+      << folder.string() << R"(", "file": "h.cpp", "arguments": ["g++", "-c", "h.cpp"]}])";
   std::string problem;
   const std::vector<CompileCommand> commands = read_database(folder.string(), problem);
   ASSERT_EQ(problem, "");

@@ -1,5 +1,5 @@
-// CUDA sources, through the Clang front end: the labelled samples, the agreement with nvcc, and what is tolerated. Skipped
-// where the front end was not built.
+// CUDA sources, through the Clang front end: the labelled samples, the agreement with nvcc, and what is tolerated.
+// Skipped where the front end was not built.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,8 @@ std::set<Said> loud(const report::Results& results) {
   std::set<Said> out;
   for (const report::Finding& f : results.findings) {
     if (f.level == report::Level::kNote) continue;
-    out.insert({f.rule, fs::path(f.place.text->path()).filename().string(), f.place.text->position(f.place.span.begin).line});
+    out.insert(
+        {f.rule, fs::path(f.place.text->path()).filename().string(), f.place.text->position(f.place.span.begin).line});
   }
   return out;
 }
@@ -98,7 +99,8 @@ TEST_P(CudaSample, SaysWhatItsLabelAsksFor) {
     for (const json& r : label[list]) allowed.insert(r.get<std::string>());
   }
   const std::set<Said> said = loud(results);
-  for (const Said& s : said) EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
+  for (const Said& s : said)
+    EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
   std::set<uint32_t> lines;
   if (label.contains("line")) lines.insert(label["line"].get<uint32_t>());
   if (label.contains("alt_lines")) {
@@ -107,13 +109,16 @@ TEST_P(CudaSample, SaysWhatItsLabelAsksFor) {
   for (const json& r : label["expect"]) {
     const std::string rule = r.get<std::string>();
     if (rules::find(rule) == nullptr) continue;
-    EXPECT_TRUE(std::any_of(said.begin(), said.end(), [&](const Said& s) { return s.rule == rule && s.file == name && lines.count(s.line) != 0; }))
+    EXPECT_TRUE(
+        std::any_of(said.begin(), said.end(),
+                    [&](const Said& s) { return s.rule == rule && s.file == name && lines.count(s.line) != 0; }))
         << rule << " is expected at line " << label["line"];
   }
   if (label.contains("notes")) {
     for (const json& note : label["notes"]) {
       const std::string rule = note.get<std::string>();
-      EXPECT_TRUE(std::any_of(results.findings.begin(), results.findings.end(), [&](const report::Finding& f) { return f.rule == rule; }))
+      EXPECT_TRUE(std::any_of(results.findings.begin(), results.findings.end(),
+                              [&](const report::Finding& f) { return f.rule == rule; }))
           << rule << " is expected as a note";
     }
   }
@@ -130,7 +135,8 @@ std::vector<std::string> sample_names() {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string out = info.param;
-  std::replace_if(out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return out;
 }
 
@@ -161,7 +167,8 @@ bool source_only(const Said& said) {
 // Differences that are there for a reason: a sample's file name and the rule.
 const std::map<std::pair<std::string, std::string>, std::string>& explained() {
   static const std::map<std::pair<std::string, std::string>, std::string> all = {
-      {{"read-before-wait-bad.cu", "tmem-missing-wait-ld"}, "a warning only where the author's order is known; a note in PTX"},
+      {{"read-before-wait-bad.cu", "tmem-missing-wait-ld"},
+       "a warning only where the author's order is known; a note in PTX"},
       {{"asm-volatile-bad.cu", "tmem-missing-wait-ld"}, "nvcc moves the load that is not volatile behind its wait"},
   };
   return all;
@@ -180,7 +187,8 @@ void compare(const std::string& file, const std::vector<std::string>& flags, con
   auto comparable = [&](const report::Results& results) {
     std::set<Said> out;
     for (const Said& said : loud(results)) {
-      if (!source_only(said) && explained().count({fs::path(file).filename().string(), said.rule}) == 0) out.insert(said);
+      if (!source_only(said) && explained().count({fs::path(file).filename().string(), said.rule}) == 0)
+        out.insert(said);
     }
     return out;
   };
@@ -209,10 +217,11 @@ TEST(CudaAgreement, WithNvcc) {
 // --- what the front end has to get right by itself
 
 class CudaSource : public testing::Test {
- protected:
+protected:
   void SetUp() override {
     NEEDS_FRONT_END();
-    folder_ = fs::path(testing::TempDir()) / ("tmemlint_cuda_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ = fs::path(testing::TempDir()) /
+              ("tmemlint_cuda_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     fs::create_directories(folder_);
   }
 
@@ -222,7 +231,9 @@ class CudaSource : public testing::Test {
     return path.string();
   }
 
-  report::Results check(const std::string& text, const std::vector<std::string>& flags = {}) { return run_clang(write(text), flags); }
+  report::Results check(const std::string& text, const std::vector<std::string>& flags = {}) {
+    return run_clang(write(text), flags);
+  }
 
   fs::path folder_;
 };
@@ -353,7 +364,8 @@ __global__ void __launch_bounds__(32) generic(T* out) { use(out); if (N > 2) use
 }
 
 TEST_F(CudaSource, NothingSeenIsSaid) {
-  const report::Results results = check(std::string(kAllocateAndFree) + "__global__ void k(unsigned* out) { out[0] = 1; }\n");
+  const report::Results results =
+      check(std::string(kAllocateAndFree) + "__global__ void k(unsigned* out) { out[0] = 1; }\n");
   EXPECT_EQ(results.summary.tcgen05, 0u);
   ASSERT_EQ(results.assumptions.size(), 1u);
   EXPECT_THAT(results.assumptions[0], HasSubstr("no kernel of this file calls"));

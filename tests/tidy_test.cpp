@@ -1,5 +1,5 @@
-// The clang-tidy module in clang-tidy 22 itself, with all its symbols bound at once. Skipped where there is no clang-tidy
-// 22 or the module was not built. The PTX path is checked to know nothing of LLVM.
+// The clang-tidy module in clang-tidy 22 itself, with all its symbols bound at once. Skipped where there is no
+// clang-tidy 22 or the module was not built. The PTX path is checked to know nothing of LLVM.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -38,11 +38,12 @@ const fs::path kBuild = fs::path(TMEMLINT_BINARY).parent_path();
 const std::string kSamples = std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/cuda/";
 
 class Tidy : public testing::Test {
- protected:
+protected:
   void SetUp() override {
     if (!fs::exists(kBuild / "TmemTidy.so")) GTEST_SKIP() << "the clang-tidy module was not built";
     if (shell("clang-tidy-22 --version").status != 0) GTEST_SKIP() << "there is no clang-tidy-22";
-    folder_ = fs::path(testing::TempDir()) / ("tmemlint_tidy_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ = fs::path(testing::TempDir()) /
+              ("tmemlint_tidy_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     fs::copy(kSamples + "sync.cuh", folder_);
@@ -56,9 +57,11 @@ class Tidy : public testing::Test {
   }
 
   Ran tidy(const std::string& file, const std::string& options, const std::string& checks = "-*,tmem-*") {
-    return shell("cd " + folder_.string() + " && LD_BIND_NOW=1 clang-tidy-22 --load=" + (kBuild / "TmemTidy.so").string() +
+    return shell("cd " + folder_.string() +
+                 " && LD_BIND_NOW=1 clang-tidy-22 --load=" + (kBuild / "TmemTidy.so").string() +
                  (checks.empty() ? "" : " '--checks=" + checks + "'") + " " + options + " " + file +
-                 " -- -x cuda --cuda-device-only --cuda-gpu-arch=sm_100a -nocudainc -nocudalib -std=c++17 -isystem alone -include "
+                 " -- -x cuda --cuda-device-only --cuda-gpu-arch=sm_100a -nocudainc -nocudalib -std=c++17 -isystem "
+                 "alone -include "
                  "alone/tmemlint_cuda.h");
   }
 
@@ -104,12 +107,14 @@ TEST_F(Tidy, FixForTheClobberAndExport) {
 TEST_F(Tidy, NolintAndConfiguration) {
   const std::string file = (folder_ / "k.cu").string();
   std::ofstream(file) << "__global__ void k(unsigned a) {\n"
-                         "  asm volatile(\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;\" ::\"r\"(a));  // NOLINT(tmem-alloc-size)\n"
+                         "  asm volatile(\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;\" ::\"r\"(a));  // "
+                         "NOLINT(tmem-alloc-size)\n"
                          "  // NOLINTNEXTLINE(tmem-*)\n"
                          "  asm volatile(\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 33;\" ::\"r\"(a));\n"
                          "  asm volatile(\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 65;\" ::\"r\"(a));\n"
                          "}\n";
-  std::ofstream(folder_ / ".clang-tidy") << "Checks: '-*,tmem-alloc-size'\nCheckOptions:\n  tmem-alloc-size.Block: '32'\n";
+  std::ofstream(folder_ / ".clang-tidy")
+      << "Checks: '-*,tmem-alloc-size'\nCheckOptions:\n  tmem-alloc-size.Block: '32'\n";
   const Ran ran = tidy(file, "", "");
   EXPECT_THAT(ran.output, HasSubstr("of 65 columns"));
   EXPECT_THAT(ran.output, Not(HasSubstr("of 96 columns")));
@@ -119,12 +124,14 @@ TEST_F(Tidy, NolintAndConfiguration) {
 
 TEST_F(Tidy, ListsEveryRule) {
   const std::string list = tidy(sample("alloc-size-good.cu"), "--list-checks").output;
-  for (const char* check : {"tmem-alloc-size", "tmem-asm-volatile", "tmem-incomplete"}) EXPECT_THAT(list, HasSubstr(check));
+  for (const char* check : {"tmem-alloc-size", "tmem-asm-volatile", "tmem-incomplete"})
+    EXPECT_THAT(list, HasSubstr(check));
 }
 
 TEST(PtxPath, LoadsNoLlvm) {
   EXPECT_THAT(shell("ldd " TMEMLINT_BINARY).output, Not(HasSubstr("LLVM")));
-  const Ran ran = shell("LD_DEBUG=files " TMEMLINT_BINARY " " TMEMLINT_SOURCE_DIR "/fixtures/cases/14-alloc-ncols-not-power-of-two-bad.ptx");
+  const Ran ran = shell("LD_DEBUG=files " TMEMLINT_BINARY " " TMEMLINT_SOURCE_DIR
+                        "/fixtures/cases/14-alloc-ncols-not-power-of-two-bad.ptx");
   EXPECT_THAT(ran.output, HasSubstr("tmem-alloc-size"));
   EXPECT_THAT(ran.output, Not(HasSubstr("LLVM")));
   EXPECT_THAT(ran.output, Not(HasSubstr("clang")));
@@ -133,9 +140,11 @@ TEST(PtxPath, LoadsNoLlvm) {
 TEST(CudaCommand, CompdbWritesClangCommands) {
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb";
   fs::create_directories(folder / "out");
-  std::ofstream(folder / "compile_commands.json") << R"([{"directory": ")" << folder.string()
-                                                  << R"(", "file": "k.cu", "command": "nvcc -G -t 4 -gencode=arch=compute_100a,code=sm_100a -c k.cu"}])";
-  const Ran ran = shell(TMEMLINT_BINARY " compdb --in " + folder.string() + " --out " + (folder / "out").string() + " --cuda-path none");
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string()
+      << R"(", "file": "k.cu", "command": "nvcc -G -t 4 -gencode=arch=compute_100a,code=sm_100a -c k.cu"}])";
+  const Ran ran = shell(TMEMLINT_BINARY " compdb --in " + folder.string() + " --out " + (folder / "out").string() +
+                        " --cuda-path none");
   EXPECT_EQ(ran.status, 0) << ran.output;
   std::ifstream in(folder / "out" / "compile_commands.json");
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -147,13 +156,20 @@ TEST(CudaCommand, DatabaseAndFlags) {
   if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_database_run";
   fs::create_directories(folder);
-  for (const char* name : {"alloc-size-bad.cu", "sync.cuh"}) fs::copy(kSamples + name, folder, fs::copy_options::overwrite_existing);
-  std::ofstream(folder / "compile_commands.json") << R"([{"directory": ")" << folder.string()
-                                                  << R"(", "file": "alloc-size-bad.cu", "command": "nvcc -arch=sm_100a -c alloc-size-bad.cu"}])";
-  const Ran ran = shell(TMEMLINT_BINARY " --cuda-path none -p " + folder.string());
+  for (const char* name : {"alloc-size-bad.cu", "sync.cuh"})
+    fs::copy(kSamples + name, folder, fs::copy_options::overwrite_existing);
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string()
+      << R"(", "file": "alloc-size-bad.cu", "command": "nvcc -arch=sm_100a -c alloc-size-bad.cu"}])";
+  // A relative path of the user's and a folder of the command's: two different things.
+  const Ran ran = shell("cd " + folder.parent_path().string() +
+                        " && " TMEMLINT_BINARY " --cuda-path none -p tmemlint_database_run");
+  EXPECT_THAT(ran.output, HasSubstr("\ntmemlint_database_run/alloc-size-bad.cu:8:19: error"));
+  EXPECT_THAT(ran.output, HasSubstr("asm volatile(\"tcgen05.alloc"));
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.output, HasSubstr("[tmem-alloc-size]"));
-  const Ran flags = shell(TMEMLINT_BINARY " --cuda-path none " + (folder / "alloc-size-bad.cu").string() + " -- -arch=sm_100a -DX");
+  const Ran flags =
+      shell(TMEMLINT_BINARY " --cuda-path none " + (folder / "alloc-size-bad.cu").string() + " -- -arch=sm_100a -DX");
   EXPECT_THAT(flags.output, HasSubstr("[tmem-alloc-size]"));
   EXPECT_EQ(shell(TMEMLINT_BINARY " -p " + folder.string() + " -- -DX").status, 2);
 }

@@ -103,7 +103,8 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
   if (root == std::string_view::npos || root >= std::max(place.span.end, place.span.begin + 1)) return out;
   size_t end = root;
   int dots = 0;
-  while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' || ptx[end] == '.' || ptx[end] == ':')) {
+  while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) != 0 || ptx[end] == '_' ||
+                              ptx[end] == '.' || ptx[end] == ':')) {
     if (ptx[end] == '.' && ++dots == 2) break;
     ++end;
   }

@@ -51,7 +51,7 @@ struct Finding {
   std::vector<Related> related;
   std::string kernel;
   std::vector<uint32_t> warps;  // warps of the CTA it concerns, ascending
-  std::vector<Related> path;    // how a warp gets there, in execution order (SARIF codeFlow, notes in text); may be empty
+  std::vector<Related> path;  // how a warp gets there, in execution order (SARIF codeFlow, notes in text); may be empty
   std::vector<Fix> fixes = {};  // all of them together
 };
 

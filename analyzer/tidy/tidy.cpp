@@ -1,8 +1,8 @@
-// The clang-tidy module `tmem`: every rule is a check of the same name. The analysis is that of the command: CodeGen over
-// the AST that clang-tidy holds, then the engine over the PTX.
+// The clang-tidy module `tmem`: every rule is a check of the same name. The analysis is that of the command: CodeGen
+// over the AST that clang-tidy holds, then the engine over the PTX.
 //
-// clang-tidy of Debian is built by Clang, this module mostly by GCC, and the two mangle some of clang-tidy's constrained
-// templates (options of type bool or int) differently. So options are read as strings only.
+// clang-tidy of Debian is built by Clang, this module mostly by GCC, and the two mangle some of clang-tidy's
+// constrained templates (options of type bool or int) differently. So options are read as strings only.
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang/AST/ASTContext.h>
@@ -71,14 +71,16 @@ void analyse(clang::ASTContext& context, clang::Preprocessor& preprocessor, Unit
   const std::string file = main->getName().str();
   const cuda::Places places(sources, file, "");
   std::vector<cuda::ParseError> errors;
-  if (context.getDiagnostics().hasErrorOccurred()) errors.emplace_back();  // clang-tidy has shown them; where is lost here
+  if (context.getDiagnostics().hasErrorOccurred())
+    errors.emplace_back();  // clang-tidy has shown them; where is lost here
   cuda::Translation translation;
   std::string reason;
   const bool good = cuda::run_guarded(
       [&] {
         cuda::Scan found = cuda::scan(context, errors, places);
         const cuda::GenerateInput input{context, preprocessor.getHeaderSearchInfo().getHeaderSearchOpts(),
-                                        preprocessor.getPreprocessorOpts(), sources.getFileManager().getVirtualFileSystemPtr()};
+                                        preprocessor.getPreprocessorOpts(),
+                                        sources.getFileManager().getVirtualFileSystemPtr()};
         cuda::generate(input, found, places, translation);
       },
       reason);
@@ -87,12 +89,13 @@ void analyse(clang::ASTContext& context, clang::Preprocessor& preprocessor, Unit
     translation.errors = 1;
     translation.first_error = "Clang's code generation crashed" + (reason.empty() ? std::string() : ": " + reason);
   }
-  cuda::lint_translation(translation, file, context.getTargetInfo().getTargetOpts().CPU, {}, options_from(unit.settings), unit.results);
+  cuda::lint_translation(translation, file, context.getTargetInfo().getTargetOpts().CPU, {},
+                         options_from(unit.settings), unit.results);
   report::finish(unit.results);
 }
 
 class Check : public clang::tidy::ClangTidyCheck {
- public:
+public:
   Check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
       : ClangTidyCheck(name, context),
         rule_(name.str()),
@@ -110,8 +113,11 @@ class Check : public clang::tidy::ClangTidyCheck {
     Options.store(options, "Cluster", llvm::StringRef(cluster_));
     Options.store(options, "Notes", llvm::StringRef(notes_));
   }
-  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CUDA && language.CUDAIsDevice; }
-  void registerPPCallbacks(const clang::SourceManager&, clang::Preprocessor* preprocessor, clang::Preprocessor*) override {
+  bool isLanguageVersionSupported(const clang::LangOptions& language) const override {
+    return language.CUDA && language.CUDAIsDevice;
+  }
+  void registerPPCallbacks(const clang::SourceManager&, clang::Preprocessor* preprocessor,
+                           clang::Preprocessor*) override {
     preprocessor_ = preprocessor;
   }
   void registerMatchers(clang::ast_matchers::MatchFinder* finder) override {
@@ -136,7 +142,7 @@ class Check : public clang::tidy::ClangTidyCheck {
     }
   }
 
- private:
+private:
   void show(const report::Finding& finding) {
     {
       auto out = diag(location(finding.place), "%0");
@@ -176,7 +182,7 @@ class Check : public clang::tidy::ClangTidyCheck {
 };
 
 class TmemModule : public clang::tidy::ClangTidyModule {
- public:
+public:
   void addCheckFactories(clang::tidy::ClangTidyCheckFactories& factories) override {
     auto add = [&](llvm::StringRef name) {
       factories.registerCheckFactory(name, [](llvm::StringRef check, clang::tidy::ClangTidyContext* context) {
@@ -188,7 +194,8 @@ class TmemModule : public clang::tidy::ClangTidyModule {
   }
 };
 
-const clang::tidy::ClangTidyModuleRegistry::Add<TmemModule> registration("tmem-module", "The Tensor Memory (tcgen05) protocol.");
+const clang::tidy::ClangTidyModuleRegistry::Add<TmemModule> registration("tmem-module",
+                                                                         "The Tensor Memory (tcgen05) protocol.");
 
 }  // namespace
 }  // namespace tmemlint::tidy

@@ -421,7 +421,8 @@ private:
         call.function = readable(*subprogram, generator);
       call.at = place(*at->getInlinedAt());
       // The two variants of a constructor or destructor, one of which calls the other.
-      if (!out.calls.empty() && out.calls.back().function == call.function && call.function.find("::") != std::string::npos) {
+      if (!out.calls.empty() && out.calls.back().function == call.function &&
+          call.function.find("::") != std::string::npos) {
         out.calls.back() = std::move(call);
       } else {
         out.calls.push_back(std::move(call));
@@ -429,7 +430,8 @@ private:
     }
     // What a header of the toolkit does, its caller does: that line is the author's.
     bool moved = false;
-    for (const llvm::DILocation* at = location; !out.calls.empty() && places_.in_system_header(at->getDirectory(), at->getFilename());
+    for (const llvm::DILocation* at = location;
+         !out.calls.empty() && places_.in_system_header(at->getDirectory(), at->getFilename());
          at = at->getInlinedAt()) {
       out.at = out.calls.front().at;
       out.calls.erase(out.calls.begin());

@@ -133,8 +133,9 @@ void check_reads(CallBase& load, std::vector<IrFact>& out) {
       if (is_move(*i)) {
         if (!llvm::isa<llvm::PHINode>(i)) work.push_back(i);  // a loop's carried value is another round's business
       } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
-                 store != nullptr && (store->getDebugLoc() == load.getDebugLoc() ||
-                                      llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand())))) {
+                 store != nullptr &&
+                 (store->getDebugLoc() == load.getDebugLoc() ||
+                  llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand())))) {
         // The statement's own `"=r"(array[i])`, or an array that stayed in memory: no read that the author wrote.
       } else if (const llvm::InlineAsm* code = asm_of(*i);
                  code != nullptr && llvm::StringRef(code->getAsmString()).contains("tcgen05.wait")) {

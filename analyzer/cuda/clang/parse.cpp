@@ -118,8 +118,9 @@ void translate(const Request& request, Translation& out) {
     memory->addFile(kBundledFolder + ("/" + std::string(header.name)), 0,
                     llvm::MemoryBuffer::getMemBuffer(header.text, header.name));
   }
+  // Its own working directory: that of the process stays as it is.
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
-      tolerant(llvm::vfs::getRealFileSystem(), request.cuda_path));
+      tolerant(llvm::vfs::createPhysicalFileSystem(), request.cuda_path));
   overlay->pushOverlay(memory);
   if (!request.directory.empty()) {
     if (const std::error_code error = overlay->setCurrentWorkingDirectory(request.directory)) {
