@@ -13,7 +13,7 @@ namespace tmemlint {
 
 struct Options {
   ptx::Dimensions block;  // --block: used where the kernel states no .reqntid
-  uint32_t cluster = 0;   // --cluster: CTAs per cluster, where the kernel states none; 0: not given
+  ptx::Dimensions cluster;  // --cluster: CTAs per cluster, where the kernel states none
   // Whether a rule runs at all. Null: all do.
   std::function<bool(std::string_view rule)> enabled;
 };

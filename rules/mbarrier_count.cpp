@@ -10,13 +10,20 @@ using cta::Sighting;
 
 void check_mbarrier_count(Context& context) {
   for_each(context, {Fault::kArrivalCount}, [&](const Sighting& s) {
-    const bool never = name(context, s.at).find("init") != std::string::npos;
     Draft d = draft(s, report::Level::kWarning,
-                    never ? "this mbarrier expects " + std::to_string(s.first) + " arrivals, but only " + std::to_string(s.second) +
-                                " come in a round: its phase never completes"
-                          : "this arrives although the arrivals of the last round were not waited for: more threads arrive in a round than "
-                            "the " + std::to_string(s.first) + " that the mbarrier was initialised for, so its phases drift");
-    if (s.other != kNone) d.related.emplace_back(s.other, never ? "waits for it" : "initialised here");
+                    "this arrives although the arrivals of the last round were not waited for: more threads arrive in a round than the " +
+                        std::to_string(s.first) + " that the mbarrier was initialised for, so its phases drift");
+    if (s.other != kNone) d.related.emplace_back(s.other, "initialised here");
+    return d;
+  });
+  for_each(context, {Fault::kStuck}, [&](const Sighting& s) {
+    std::string message = s.second == 0 ? "nothing arrives on this mbarrier in the round that warp " + std::to_string(s.warp) + " waits for"
+                                        : "this mbarrier expects " + std::to_string(s.first) + " arrivals, but only " +
+                                              std::to_string(s.second) + " come in the round that warp " + std::to_string(s.warp) + " waits for";
+    Draft d = draft(s, report::Level::kWarning, message + ": the wait never ends, and no other warp can go on either");
+    d.related.emplace_back(s.other, "waits here");
+    if (s.third != kNone) d.related.emplace_back(s.third, "the last arrival");
+    for (uint32_t wait : s.waits) d.related.emplace_back(wait, "another warp waits here");
     return d;
   });
 }

@@ -17,6 +17,14 @@ void check_missing_fence(Context& context) {
     if (s.third != kNone) d.related.emplace_back(s.third, "the access after it");
     return d;
   });
+  for_each(context, {Fault::kNoFence}, [&](const Sighting& s) {
+    Draft d = draft(s, report::Level::kNote,
+                    "this access is ordered after one" + warp_text(s) +
+                        " by barriers and mbarriers alone; the ISA's patterns have tcgen05.fence::before_thread_sync and "
+                        "::after_thread_sync around such a hand-over");
+    d.related.emplace_back(s.other, "the access before it");
+    return d;
+  });
 }
 
 }  // namespace

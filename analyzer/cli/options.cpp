@@ -40,7 +40,7 @@ public:
 };
 
 // "X", "X,Y" or "X,Y,Z" within the limits of the hardware; empty when it is one, else what is wrong.
-std::string read_block(const std::string& text, ptx::Dimensions& block) {
+std::string read_dimensions(const std::string& text, ptx::Dimensions& out) {
   std::vector<uint32_t> sizes;
   for (const std::string& part : CLI::detail::split(text, ',')) {
     const bool digits = !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
@@ -49,12 +49,24 @@ std::string read_block(const std::string& text, ptx::Dimensions& block) {
   }
   if (sizes.empty() || sizes.size() > 3) return "'" + text + "' is not X, X,Y or X,Y,Z";
   sizes.resize(3, 1);
-  block = {sizes[0], sizes[1], sizes[2]};
+  out = {sizes[0], sizes[1], sizes[2]};
+  return {};
+}
+
+std::string read_block(const std::string& text, ptx::Dimensions& block) {
+  if (std::string problem = read_dimensions(text, block); !problem.empty()) return problem;
   constexpr uint32_t kMostThreads = 1024;
   constexpr uint32_t kLargestZ = 64;
   if (block.count() == 0) return "a block size of 0 in '" + text + "'";
   if (block.count() > kMostThreads) return "'" + text + "' is more than 1024 threads";
   if (block.z > kLargestZ) return "the third size in '" + text + "' is more than 64";
+  return {};
+}
+
+std::string read_cluster(const std::string& text, ptx::Dimensions& cluster) {
+  if (std::string problem = read_dimensions(text, cluster); !problem.empty()) return problem;
+  constexpr uint32_t kMostCtas = 16;
+  if (cluster.count() == 0 || cluster.count() > kMostCtas) return "'" + text + "' is not between 1 and 16 CTAs";
   return {};
 }
 
@@ -115,9 +127,14 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
          },
          "Threads per block of kernels that state none (.reqntid)")
       ->option_text("X[,Y,Z]");
-  app.add_option("--cluster", command.cluster, "CTAs per cluster of kernels that state none (.reqnctapercluster)")
-      ->check(CLI::Range(1, 16).description(""))
-      ->option_text("N");
+  app.add_option_function<std::string>(
+         "--cluster",
+         [&command](const std::string& text) {
+           const std::string problem = read_cluster(text, command.cluster);
+           if (!problem.empty()) throw CLI::ValidationError("--cluster", problem);
+         },
+         "CTAs per cluster of kernels that state none (.reqnctapercluster)")
+      ->option_text("X[,Y,Z]");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
   app.add_option("-p", command.database, "Compile commands of CUDA sources: a build folder, or a compile_commands.json")
       ->option_text("BUILD_DIR");

@@ -35,7 +35,7 @@ struct Command {
   std::string kind;                          // of the mma whose descriptor it is; empty: not said
   std::vector<std::string> rules, no_rules;  // globs
   ptx::Dimensions block;
-  uint32_t cluster = 0;
+  ptx::Dimensions cluster;
   // For CUDA sources.
   std::vector<std::string> compile_flags;  // after --
   bool has_compile_flags = false;

@@ -55,6 +55,32 @@ void follow_warps(Analysis& a) {
   }
 }
 
+// Where nothing states the block and some instruction is reached by no warp, the smallest block that has a warp for every
+// instruction is a better guess.
+void infer_block(Analysis& a) {
+  if (!a.launch.block_is_guess()) return;
+  size_t fewest = a.unreached().size();
+  if (fewest == 0) return;
+  const kernel::Launch first = a.launch;
+  std::vector<warp::WarpGraph> best = std::move(a.warps);
+  kernel::Launch best_launch = first;
+  for (uint32_t threads : {160u, 192u, 224u, 256u, 288u, 320u, 384u, 416u, 448u, 512u, 640u, 768u, 1024u}) {
+    if (threads <= first.threads()) continue;
+    a.launch.block = {threads, 1, 1};
+    a.launch.block_ground = kernel::Launch::Ground::kInferred;
+    a.warps.clear();
+    follow_warps(a);
+    const size_t missing = a.unreached().size();
+    if (missing >= fewest) continue;
+    fewest = missing;
+    best = std::move(a.warps);
+    best_launch = a.launch;
+    if (missing == 0) break;
+  }
+  a.warps = std::move(best);
+  a.launch = best_launch;
+}
+
 }  // namespace
 
 std::vector<uint32_t> tcgen05_instructions(const Module& module, const std::vector<uint32_t>& functions) {
@@ -83,7 +109,7 @@ std::vector<uint32_t> Analysis::unreached() const {
   return out;
 }
 
-std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, uint32_t cluster) {
+std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster) {
   auto a = std::make_unique<Analysis>();
   a->module = &module;
   a->kernel = kernel;
@@ -96,6 +122,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
   a->terms = std::make_unique<warp::Terms>();
   follow_warps(*a);
+  infer_block(*a);
   a->joint = std::make_shared<const Joint>(run_jointly(*a, JointSetting{}));
   return a;
 }

@@ -34,6 +34,6 @@ struct Analysis {
 // The tcgen05 instructions of a kernel's call tree.
 std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
 
-std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, uint32_t cluster);
+std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster);
 
 }  // namespace tmemlint::cta

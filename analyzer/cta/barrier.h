@@ -27,6 +27,7 @@ struct Mbarrier {
   uint32_t relaxed_arrive = UINT32_MAX;  // instruction of the last relaxed arrive
   // Who arrived in the last complete phase, and in the current one: warp and event.
   std::vector<std::pair<uint32_t, uint32_t>> previous, current;
+  std::vector<uint32_t> copied_from_afar, seen_from_afar;  // copies of other CTAs: of the current phase, of complete ones
 
   // Whether the phase of that parity is complete: the current one is of the other parity.
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }

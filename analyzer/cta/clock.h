@@ -35,16 +35,28 @@ class Clock {
   std::vector<uint32_t> commits_;
 };
 
-// What is known by any synchronisation, and what is known by one that orders tcgen05 operations too: with a relaxed arrive
-// or wait that takes the tcgen05 fences (ISA 9.7.16.6.4).
+// What is known by any synchronisation; what is known by one that orders tcgen05 operations too, which a relaxed arrive or
+// wait does with the tcgen05 fences only (ISA 9.7.16.6.4); and what would be known if every synchronisation needed them.
 struct Knowledge {
   Clock any;
   Clock fenced;
+  Clock strict;
 
-  explicit Knowledge(size_t warps = 0) : any(warps), fenced(warps) {}
+  explicit Knowledge(size_t warps = 0) : any(warps), fenced(warps), strict(warps) {}
   void join(const Knowledge& other) {
     any.join(other.any);
     fenced.join(other.fenced);
+    strict.join(other.strict);
+  }
+  void tick(uint32_t warp) {
+    any.tick(warp);
+    fenced.tick(warp);
+    strict.tick(warp);
+  }
+  void see_commit(uint32_t warp, uint32_t number) {
+    any.see_commit(warp, number);
+    fenced.see_commit(warp, number);
+    strict.see_commit(warp, number);
   }
 };
 

@@ -12,7 +12,7 @@ namespace {
 // CTAs of a cluster that are stepped together.
 constexpr uint32_t kMaxRanks = 8;
 // Branches that are decided the other way, one scenario each.
-constexpr size_t kMaxFlips = 8;
+constexpr size_t kMaxFlips = 10;
 
 class Driver {
  public:
@@ -46,6 +46,10 @@ class Driver {
       s.at = commit;
       add(std::move(s));
     }
+    if (unfinished_) {
+      note(ground_.analysis->tcgen05.front(), "not every scenario of this kernel was stepped: the budget of " +
+                                                  std::to_string(setting_.step_budget) + " steps was used up");
+    }
     one_finding_each();
     return std::move(out_);
   }
@@ -57,20 +61,34 @@ class Driver {
   };
 
   Outcome scenario(const Policy& policy) {
-    if (out_.steps > setting_.step_budget) return {};
-    Run run(ground_, policy, setting_.log && out_.scenarios == 0, setting_.step_budget - out_.steps + 1);
+    const uint64_t spent = out_.steps + work_;
+    if (spent >= setting_.step_budget) {
+      unfinished_ = true;
+      return {};
+    }
+    // One scenario among others must not use up what is for all of them.
+    uint64_t most = setting_.step_budget - spent + 1;
+    if (usual_ != 0) most = std::min(most, 4 * usual_ + 4000);
+    Run run(ground_, policy, setting_.log && out_.scenarios == 0, most);
     run.go();
     ++out_.scenarios;
     out_.steps += run.steps;
+    work_ += run.work;
+    if (usual_ == 0) usual_ = run.steps + run.work;
+    unfinished_ = unfinished_ || run.over_budget;
     out_.asked += run.asked;
     out_.decided += run.decided;
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
-    for (Sighting& s : run.sightings) add(std::move(s));
+    // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
+    const bool idle = run.idle() && !(policy.flipped.empty() && policy.trips == Policy{}.trips);
+    if (!idle) {
+      for (Sighting& s : run.sightings) add(std::move(s));
+    }
     for (const warp::Uncertain& u : run.uncertain) {
       note(u.instruction, u.reason);
       ++out_.asked;
     }
-    stopped_ = stopped_ || !run.complete;
+    stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
     return {std::move(run.choices), run.chose_trips};
@@ -78,6 +96,7 @@ class Driver {
 
   void add(Sighting s) {
     for (Sighting& other : out_.sightings) {
+      if (s.fault == Fault::kNoFence && other.fault == Fault::kNoFence) return;
       if (other.fault != s.fault || other.at != s.at || other.other != s.other) continue;
       // The scenario that is the easier to believe.
       other.sure = other.sure || s.sure;
@@ -115,6 +134,9 @@ class Driver {
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
   bool stopped_ = false;
+  bool unfinished_ = false;  // the budget ended before the scenarios did
+  uint64_t work_ = 0;
+  uint64_t usual_ = 0;  // steps of the first scenario
 };
 
 }  // namespace

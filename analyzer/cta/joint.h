@@ -45,6 +45,7 @@ enum class Fault : uint8_t {
   kManyThreads,        // at: the mma, cp, shift or commit
   kArrivalCount,       // at: the arrive; other: the init; numbers: count, arrivals
   kFence,              // at: the wait; other: the arrive; third: the access
+  kNoFence,            // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
   kProxyFence,         // at: the mma or cp; other: the store
   kPairFree,           // at: the dealloc; other: what is not joined
   kPairFreeLoads,      // the same, of the peer's own loads and stores only
@@ -53,7 +54,7 @@ enum class Fault : uint8_t {
   kPairLeader,         // at: the operation issued by both CTAs
   kPairMask,           // at: the commit; numbers: mask, rank
   kClusterExit,        // at: the operation; other: the exit of the CTA that it reaches
-  kStuck,              // at: where a warp waits for good
+  kStuck,              // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
 };
 
 struct Decision {
@@ -71,6 +72,7 @@ struct Sighting {
   uint32_t used = 0;        // kLoadNotWaited: those whose results were used
   bool sure = false;        // kNotComplete: the operation was issued before, on any schedule
   bool zero_trips = false;  // the scenario lets a loop that writes Tensor Memory run no time
+  std::vector<uint32_t> waits;      // kStuck: where the other warps wait
   std::vector<Decision> decisions;  // of the scenario, up to the sighting
 };
 
@@ -93,7 +95,7 @@ struct Joint {
 
 struct JointSetting {
   bool log = false;
-  uint64_t step_budget = 400'000;
+  uint64_t step_budget = 200'000;  // of all scenarios; the first one may take as many by itself
 };
 
 Joint run_jointly(const Analysis& analysis, const JointSetting& setting);

@@ -13,10 +13,9 @@ using warp::Value;
 namespace {
 
 // Sizes that kernels are launched with, and the small numbers that loops turn on.
-constexpr std::array<uint64_t, 34> kUsual = {0,   1,   2,   3,   4,   5,   6,   7,   8,    16,   17,   32,   63,   64,       65,       96,        127,
-                                             128, 129, 192, 255, 256, 257, 320, 384, 512,  640,  1024, 2048, 4096, 1u << 16, 1u << 20, 1u << 30, 0x7fffffff};
+constexpr std::array<uint64_t, 18> kUsual = {0, 1, 2, 3, 4, 5, 8, 16, 63, 64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
 constexpr size_t kMostLeaves = 12;
-constexpr size_t kMostAttempts = 1500;
+constexpr size_t kMostAttempts = 400;
 
 }  // namespace
 
@@ -109,7 +108,8 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
       const int64_t slope = difference(here + static_cast<uint64_t>(step)) - d0;
       if (slope == 0) continue;
       const int64_t at = static_cast<int64_t>(here) - d0 * step / slope;
-      for (int64_t near : {at, at - 1, at + 1, at - step, at + step}) out.push_back(static_cast<uint64_t>(near));
+      // The larger ones first: sizes that a kernel is really launched with are not negative.
+      for (int64_t near : {at + 1, at + step, at, at - 1, at - step}) out.push_back(static_cast<uint64_t>(near));
     }
   }
   out.insert(out.end(), kUsual.begin(), kUsual.end());
@@ -118,23 +118,60 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   return out;
 }
 
+bool Model::of_parameters(uint32_t term) const {
+  std::vector<uint32_t> leaves;
+  std::vector<bool> seen(terms_.size(), false);
+  leaves_of(term, leaves, seen);
+  return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
+    const uint64_t kind = terms_[l].site >> 60;
+    return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta && (kind == 1 || kind == 2);
+  });
+}
+
 bool Model::decide(uint32_t term, bool truth) {
   if (known_.size() < terms_.size()) known_.resize(terms_.size());
   if (holds(term) == truth) {
     decisions_.emplace_back(term, truth);
     return true;
   }
+  if (failed_.contains({term, truth})) return false;
+  const std::unordered_map<uint32_t, uint64_t> before = numbers_;
+  // Several conditions that must hold together: one after the other.
+  const Term& t = terms_[term];
+  if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
+      ((t.operation.op == Op::kAnd && truth) || (t.operation.op == Op::kOr && !truth))) {
+    const size_t decided = decisions_.size();
+    bool all = true;
+    for (size_t n = 0; n < 2 && all; ++n) {
+      const std::vector<warp::Terms::Part> parts = terms_.parts(terms_[term].args[n].base);
+      if (parts.size() != 1) continue;
+      const bool inverse = parts[0].coefficient != 1;
+      all = decide(parts[0].term, truth != inverse);
+    }
+    if (all && holds(term) == truth) {
+      decisions_.emplace_back(term, truth);
+      return true;
+    }
+    decisions_.resize(decided);
+    numbers_ = before;
+    ++round_;
+  }
   std::vector<uint32_t> leaves;
   std::vector<bool> seen(terms_.size(), false);
   leaves_of(term, leaves, seen);
-  const std::unordered_map<uint32_t, uint64_t> before = numbers_;
   size_t attempts = 0;
-  for (uint32_t leaf : leaves) {
-    for (uint64_t n : candidates(leaf, term)) {
-      ++attempts;
-      if (attempt(leaf, n, term, truth)) {
-        decisions_.emplace_back(term, truth);
-        return true;
+  // Sizes and counts are not negative; what no such number satisfies may take others.
+  for (const bool negative : {false, true}) {
+    for (uint32_t leaf : leaves) {
+      const bool launch = terms_[leaf].site >> 60 == 2;
+      for (uint64_t n : candidates(leaf, term)) {
+        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative || (launch && (negative || n == 0))) continue;
+        ++attempts;
+        if (attempt(leaf, n, term, truth)) {
+          this->attempts += attempts;
+          decisions_.emplace_back(term, truth);
+          return true;
+        }
       }
     }
   }
@@ -142,6 +179,7 @@ bool Model::decide(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
     const uint64_t old = numbers_[leaves[a]];
     for (uint64_t n : candidates(leaves[a], term)) {
+      if (warp::sign_extend(n, terms_[leaves[a]].width) < 0 && terms_[leaves[a]].width > 1) continue;
       numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
       ++round_;
       for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {
@@ -149,6 +187,7 @@ bool Model::decide(uint32_t term, bool truth) {
         for (uint64_t k : candidates(leaves[b], term)) {
           if (++attempts >= kMostAttempts) break;
           if (attempt(leaves[b], k, term, truth)) {
+            this->attempts += attempts;
             decisions_.emplace_back(term, truth);
             return true;
           }
@@ -161,6 +200,8 @@ bool Model::decide(uint32_t term, bool truth) {
   }
   numbers_ = before;
   ++round_;
+  this->attempts += attempts;
+  failed_.insert({term, truth});
   return false;
 }
 

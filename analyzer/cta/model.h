@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -23,6 +24,15 @@ class Model {
   bool holds(uint32_t term);
   // Decides it: changes the numbers if that is needed. False when no numbers were found; nothing has changed then.
   bool decide(uint32_t term, bool truth);
+
+  uint64_t attempts = 0;  // sets of numbers that were tried: what deciding cost
+
+  // Whether a value is computed from kernel parameters and the launch alone.
+  bool of_parameters(uint32_t term) const;
+  uint64_t number(const warp::Value& value) {
+    if (known_.size() < terms_.size()) known_.resize(terms_.size());
+    return evaluate(value);
+  }
 
  private:
   struct Known {
@@ -41,6 +51,7 @@ class Model {
   const warp::Terms& terms_;
   std::unordered_map<uint32_t, uint64_t> numbers_;  // by leaf
   std::vector<std::pair<uint32_t, bool>> decisions_;
+  std::set<std::pair<uint32_t, bool>> failed_;      // decisions that no numbers were found for: more decisions do not help
   std::vector<Known> known_;                        // by term
   uint64_t round_ = 1;
 };

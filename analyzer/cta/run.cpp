@@ -63,7 +63,8 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   for (uint32_t b = 0; b < g.blocks.size(); ++b) {
     for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
       const Meaning& m = a.program->meanings[a.module->instructions[i].opcode];
-      if (is_protocol(m.action)) ++events_in_[b];
+      // What touches Tensor Memory says more about which way is the usual one than a barrier does.
+      if (is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
       if (writes_tensor_memory(m)) writes[b] = true;
     }
   }
@@ -137,7 +138,7 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       w->machine.common = this;
       w->machine.serial = &serial_;
       if (w->machine.existing() == 0) w->state = State::kOver;
-      else w->waiting.push_back({0, w->machine.existing(), false});
+      else w->waiting.push_back({{0, w->machine.existing(), false}, {}, true});
       w->step = program_.code[0].first;
       warps_.push_back(std::move(w));
     }
@@ -147,8 +148,20 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
 // --- common memory ---
 
 void Run::tick(Warp& w) {
-  w.known.any.tick(w.index);
-  w.known.fenced.tick(w.index);
+  w.known.tick(w.index);
+}
+
+// What a warp tells others when it arrives somewhere, and what it learns of those it has waited for.
+Knowledge Run::handed_on(const Warp& w) const {
+  Knowledge k = w.known;
+  k.strict = w.at_fence.strict;
+  return k;
+}
+
+void Run::told(Warp& w, const Knowledge& k) {
+  w.known.any.join(k.any);
+  w.known.fenced.join(k.fenced);
+  w.unfenced.strict.join(k.strict);
 }
 
 // Memory accesses of one step are one event.
@@ -240,13 +253,16 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
       break;
     }
   }
-  erase_words(address, address + bytes);
   if (value != nullptr && bytes <= 8) {
     fresh.known = true;
     fresh.value = *value;
     if (value->constant()) fresh.value.number = warp::truncate(value->number, bytes * 8);
   }
-  words_[address] = std::move(fresh);
+  // Data that is another word in each lane need not be kept: what is read where nothing is known is not known.
+  auto near = words_.lower_bound(address >= 16 ? address - 16 : 0);
+  const bool touches = near != words_.end() && near->first < address + bytes;
+  if (touches) erase_words(address, address + bytes);
+  if (fresh.known || touches) words_[address] = std::move(fresh);
   for (uint32_t granule = address / 16; granule <= (address + bytes - 1) / 16; ++granule) {
     stored_[granule] = {w.index, w.known.any.event(w.index), here};
   }
@@ -293,8 +309,8 @@ bool Run::advance(Warp& w) {
   bool progress = false;
   const uint64_t limit = steps + kQuantum;
   while (!stopped_ && w.state == State::kReady && steps < limit) {
-    const uint32_t block = w.waiting.front().block;
-    w.machine.active = w.waiting.front().lanes;
+    const uint32_t block = w.waiting.front().at.block;
+    w.machine.active = w.waiting.front().at.lanes;
     const warp::Code& code = program_.code[block];
     while (w.step < code.last && !stopped_) {
       if (!run_step(w, w.step)) break;
@@ -305,39 +321,78 @@ bool Run::advance(Warp& w) {
     if (stopped_ || w.state != State::kReady || w.step < code.last) break;
     ++steps;
     progress = true;
+    const uint64_t tried = model_.attempts;
     leave(w, block);
-    if (steps > budget_) {
-      stop(graph_.blocks[block].first, "the joint run takes more than its budget of " + std::to_string(budget_) + " steps");
+    work += model_.attempts - tried;
+    if (steps + work > budget_) {
+      over_budget = true;
+      stopped_ = true;
     }
   }
   facts_ = std::move(w.machine.facts);
   return progress;
 }
 
-void Run::follow(Warp& w, uint32_t, std::vector<Waiting> rest) {
-  w.waiting = std::move(rest);
+// Lanes whose registers are in the machine go to a block, and join the group that waits there.
+void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes) {
+  if (lanes == 0) return;
+  const Waiting at = warp::waiting_at(graph_, from, block, lanes);
+  for (Warp::Group& g : groups) {
+    if (g.at.block != at.block || g.at.again != at.again) continue;
+    if (!g.in_machine) {
+      const std::vector<uint32_t>& live = program_.code[block].live_in;
+      for (size_t n = 0; n < live.size(); ++n) {
+        g.registers[n] = terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n],
+                                      (uint64_t{12} << 60) | ++serial_, 0, program_.register_width[live[n]]);
+      }
+    }
+    g.at.lanes |= lanes;
+    return;
+  }
+  auto place = groups.begin();
+  while (place != groups.end() && warp::running_order(graph_, place->at) <= warp::running_order(graph_, at)) ++place;
+  groups.insert(place, Warp::Group{at, {}, true});
+}
+
+void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
+  w.waiting = std::move(groups);
   if (w.waiting.empty()) {
     w.state = State::kOver;
     return;
   }
-  Waiting& front = w.waiting.front();
-  const uint32_t loop = warp::headed(graph_, front.block);
-  if (loop != kNone) {
-    if (front.again) ++w.rounds[loop];
-    else w.rounds[loop] = 0;
-    front.again = false;
+  for (size_t n = 1; n < w.waiting.size(); ++n) {
+    Warp::Group& g = w.waiting[n];
+    if (!g.in_machine) continue;
+    const std::vector<uint32_t>& live = program_.code[g.at.block].live_in;
+    g.registers.resize(live.size());
+    for (size_t k = 0; k < live.size(); ++k) g.registers[k] = w.machine.registers[live[k]];
+    g.in_machine = false;
   }
-  w.step = program_.code[front.block].first;
+  Warp::Group& front = w.waiting.front();
+  if (!front.in_machine) {
+    const std::vector<uint32_t>& live = program_.code[front.at.block].live_in;
+    for (size_t k = 0; k < live.size(); ++k) w.machine.registers[live[k]] = front.registers[k];
+    front.registers.clear();
+    front.in_machine = true;
+  }
+  w.machine.present = front.at.lanes;
+  const uint32_t loop = warp::headed(graph_, front.at.block);
+  if (loop != kNone) {
+    if (front.at.again) ++w.rounds[loop];
+    else w.rounds[loop] = 0;
+    front.at.again = false;
+  }
+  w.step = program_.code[front.at.block].first;
 }
 
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
   const uint32_t lanes = w.machine.active;
-  std::vector<Waiting> rest(w.waiting.begin() + 1, w.waiting.end());
-  auto wait = [&](uint32_t to, uint32_t which) { warp::add_waiting(graph_, rest, b, to, which); };
+  std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1), std::make_move_iterator(w.waiting.end()));
+  auto wait = [&](uint32_t to, uint32_t which) { go_to(w, rest, b, to, which); };
   if (program_.code[b].skip_to != kNone) {
     wait(program_.code[b].skip_to, lanes);
-    follow(w, b, std::move(rest));
+    follow(w, std::move(rest));
     return true;
   }
   switch (block.ending) {
@@ -359,7 +414,9 @@ bool Run::leave(Warp& w, uint32_t b) {
       }
       if (t.unknown != 0) {
         bool by_trips = false;
-        bool first = choose(w, b, block.ender, &by_trips);
+        bool unusual = false;
+        bool first = choose(w, b, &by_trips, &unusual);
+        const bool wish = first;
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
           if (!model_.decide(t.term, first != t.inverted)) {
             first = !first;
@@ -369,7 +426,10 @@ bool Run::leave(Warp& w, uint32_t b) {
         } else if (t.term != 0) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }
+        wish_came(unusual, first == wish);
+        if (stopped_) return false;
         if (!by_trips) choices.insert(b);
+        if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
       }
@@ -395,11 +455,22 @@ bool Run::leave(Warp& w, uint32_t b) {
       break;
     }
   }
-  follow(w, b, std::move(rest));
+  follow(w, std::move(rest));
   return true;
 }
 
-bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
+// A policy that differs from the usual one in nothing that is possible need not be followed to the end.
+void Run::wish_came(bool unusual, bool granted) {
+  if (!unusual || differs_) return;
+  if (granted) {
+    differs_ = true;
+  } else if (++refused_ >= 2) {
+    nothing_new = true;
+    stopped_ = true;
+  }
+}
+
+bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
   const Block& block = graph_.blocks[b];
   const uint32_t s0 = block.successors[0];
   const uint32_t s1 = block.successors[1];
@@ -414,6 +485,7 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
     chose_trips = true;
     const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
     const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
+    *unusual = (done < policy_.trips) != (done < Policy{}.trips);
     return in0 == (done < policy_.trips);
   }
   if (ground_.control.can_exit[s0] != ground_.control.can_exit[s1]) {
@@ -426,10 +498,16 @@ bool Run::choose(Warp& w, uint32_t b, uint32_t, bool* by_trips) {
   if (ground_.guards_writes[b]) {
     *by_trips = true;
     chose_trips = true;
-    if (policy_.trips == 0) first = !first;
+    if (policy_.trips == 0) {
+      first = !first;
+      *unusual = true;
+    }
     return first;
   }
-  if (policy_.flipped.contains(b)) first = !first;
+  if (policy_.flipped.contains(b)) {
+    first = !first;
+    *unusual = true;
+  }
   // In a loop that has gone round often enough, the way that may lead out of it.
   if (block.loop != kNone && w.rounds[block.loop] > std::max(policy_.trips, 2u) + 2) first = !first;
   return first;
@@ -521,23 +599,42 @@ void Run::decide_truths(Warp& w, uint32_t term) {
   walked_[term] = true;
   const warp::Term& t = terms_[term];
   const bool truth = t.width == 1 && t.kind != TermKind::kSum;
-  if (truth && t.uniformity != Uniformity::kLane && !decide(terms_, w.machine.facts, term)) {
-    const bool holds = model_.holds(term);
-    model_.decide(term, holds);
+  if (truth && t.uniformity == Uniformity::kLane) return;
+  if (truth) {
+    // What follows from other facts is written down too, where a value that is chosen by it finds it.
+    const std::optional<bool> known = decide(terms_, w.machine.facts, term);
+    const bool holds = known ? *known : model_.holds(term);
+    if (!known) {
+      model_.decide(term, holds);
+      if (!model_.of_parameters(term)) guessed_data = true;
+    }
     assume(terms_, w.machine.facts, term, holds);
     return;
   }
-  if (truth) return;
   // By index: deciding may make terms.
   for (size_t n = 0; n < terms_[term].args.size(); ++n) decide_truths(w, terms_[term].args[n].base);
 }
 
-std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width) {
+std::optional<uint64_t> Run::pick_number(Warp& w, const Value& value, unsigned width) {
+  if (!model_.of_parameters(value.base)) return std::nullopt;
+  const uint64_t n = warp::truncate(model_.number(value), width);
+  const Value same = terms_.apply({Op::kEq, static_cast<uint8_t>(width), false, 0}, value, Value::of(n));
+  if (same.base != 0) {
+    const Truth t = w.machine.truth_of(same, 1);
+    if (t.term != 0) {
+      model_.decide(t.term, !t.inverted);
+      assume(terms_, w.machine.facts, t.term, !t.inverted);
+    }
+  }
+  return n;
+}
+
+std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width, bool pick) {
   const auto l = static_cast<unsigned>(std::countr_zero(lanes));
   Value one = terms_.lane(value, l);
   if (one.base == 0) return warp::truncate(one.number, width);
   auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
-  if (!numbers) return std::nullopt;
+  if (!numbers) return pick ? pick_number(w, one, width) : std::nullopt;
   if (numbers->size() > 1) {
     walked_.assign(terms_.size(), false);
     decide_truths(w, one.base);
@@ -545,7 +642,7 @@ std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes,
     numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
   }
   if (numbers && numbers->size() == 1) return numbers->front();
-  return std::nullopt;
+  return pick ? pick_number(w, one, width) : std::nullopt;
 }
 
 Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
@@ -582,6 +679,8 @@ void Run::settle(Mbarrier& b) {
     b.pending += b.count;
     b.expects = false;
     b.copied = false;
+    b.seen_from_afar.insert(b.seen_from_afar.end(), b.copied_from_afar.begin(), b.copied_from_afar.end());
+    b.copied_from_afar.clear();
     if (b.count == 0) break;
     for (const std::unique_ptr<Warp>& w : warps_) {
       if (w->state == State::kMbarrier && find(w->address) == &b && b.phase != w->phase) w->state = State::kReady;
@@ -596,9 +695,14 @@ void Run::arrive(Mbarrier& b, uint32_t count, const Knowledge& knowledge, uint32
   settle(b);
 }
 
-void Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit) {
+bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit) {
   const uint32_t rank = rank_of(address);
-  if (rank == w.rank) return;
+  if (rank == w.rank) return true;
+  if (rank >= ranks_ && launch_.cluster_is_guess()) {
+    stop(instruction, "this reaches CTA " + std::to_string(rank) + " of a cluster that was assumed to have " + std::to_string(ranks_) +
+                          " CTAs; give --cluster");
+    return false;
+  }
   ++asked;
   ++decided;
   const Mbarrier* b = find(address);
@@ -606,6 +710,7 @@ void Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
     see(Fault::kPairStart, w, instruction, b == nullptr ? kNone : b->init).other_rank = rank;
   }
   remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank});
+  return true;
 }
 
 bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
@@ -630,8 +735,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   };
 
   if (m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait) {
-    const auto address = number(w, address_value, lanes, 32);
-    const auto parity = number(w, operand, lanes, 32);
+    const auto address = number(w, address_value, lanes, 32, true);
+    const auto parity = number(w, operand, lanes, 32, true);
     if (!address || !parity) {
       stop(here, !address ? "which mbarrier is waited on is not known" : "the phase that is waited for is not known");
       return false;
@@ -639,7 +744,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     cta::Mbarrier* b = find(*address);
     waited.insert(*address);
     if (b == nullptr) {
-      stop(here, "the mbarrier that is waited on was not seen to be initialised");
+      // Another warp may still do so; nothing orders the two then.
+      w.state = State::kInit;
+      w.address = static_cast<uint32_t>(*address);
       return false;
     }
     ++asked;
@@ -649,6 +756,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       const bool immediate = b->phase == 0;
       if (!immediate) {
         w.known.any.join(b->done.any);
+        w.unfenced.strict.join(b->done.strict);
         if (m.relaxed) {
           w.unfenced.fenced.join(b->done.fenced);
           w.last_relaxed = here;
@@ -657,6 +765,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
         }
         if (b->relaxed_arrive != kNone) w.last_relaxed = m.relaxed ? here : b->relaxed_arrive;
         b->seen = std::max(b->seen, b->phase);
+        for (uint32_t r : b->seen_from_afar) remote_[r].observed = true;
+        b->seen_from_afar.clear();
       }
       write_result(Value::of(1));
       add_log(w, here, lanes, "waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1));
@@ -677,10 +787,15 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     return true;
   }
 
-  // The others work lane by lane: lanes may name barriers of different CTAs.
-  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+  // Lanes may name barriers of different CTAs: one group after the other.
+  for (uint32_t rest = lanes; rest != 0;) {
     const uint32_t lane = rest & (~rest + 1);
-    const auto address = number(w, address_value, lane, 32);
+    uint32_t group = lane;
+    if (terms_.uniform(address_value, rest) && (!has_operand || terms_.uniform(operand, rest))) group = rest;
+    const auto arriving = static_cast<uint32_t>(std::popcount(group));
+    const uint32_t before = rest;
+    rest &= ~group;
+    const auto address = number(w, address_value, lane, 32, true);
     if (!address) {
       stop(here, "which mbarrier this is about is not known");
       return false;
@@ -702,13 +817,21 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       b.arriving = Knowledge(warps_.size());
       b.done = Knowledge(warps_.size());
       mbarriers_[at] = std::move(b);
+      for (const std::unique_ptr<Warp>& other : warps_) {
+        if (other->state == State::kInit && other->address == at) other->state = State::kReady;
+      }
       add_log(w, here, lanes, "count " + std::to_string(*count));
       continue;
     }
-    if (rank_of(at) != w.rank) reaches(w, at, here, 0);
+    if (rank_of(at) != w.rank && !reaches(w, at, here, 0)) return false;
     cta::Mbarrier* b = find(at);
     if (b == nullptr) {
       if (m.mbarrier == Mbarrier::kInvalidate) continue;
+      if (before == lanes && rank_of(at) == w.rank) {
+        w.state = State::kInit;
+        w.address = at;
+        return false;
+      }
       stop(here, "the mbarrier was not seen to be initialised");
       return false;
     }
@@ -729,8 +852,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       a.targets = {at};
       a.warp = w.index;
       a.instruction = here;
-      a.knowledge = w.known;
-      if (opcode_text(here).find("noinc") == std::string_view::npos) ++b->pending;
+      a.knowledge = handed_on(w);
+      a.count = arriving;
+      if (opcode_text(here).find("noinc") == std::string_view::npos) b->pending += arriving;
       under_way_.push_back(std::move(a));
       continue;
     }
@@ -743,8 +867,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       }
       count = static_cast<uint32_t>(*c);
     }
+    count *= arriving;
     write_result(Value::of(b->phase & 1));
-    Knowledge k = w.known;
+    Knowledge k = handed_on(w);
     if (m.relaxed) {
       k.fenced = w.at_fence.fenced;
       b->relaxed_arrive = here;
@@ -753,10 +878,11 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     ++asked;
     ++decided;
     for (const auto& [warp, event] : b->previous) {
+      if (launch_.cluster_is_guess() && ranks_ > 1) break;  // how many arrive is not known
       if (w.known.any.knows(warp, event)) continue;
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
-      s.second = b->count + std::popcount(rest);
+      s.second = int64_t{b->count} + arriving;
       s.third = 1;
       break;
     }
@@ -783,7 +909,7 @@ void Run::check_named(uint32_t rank, uint32_t id) {
   for (uint32_t k = 0; k < warps_per_cta_; ++k) {
     Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
     if (w.state != State::kNamed || w.named != id || w.named_generation == b.generation) continue;
-    w.known.join(b.done);
+    told(w, b.done);
     w.state = State::kReady;
     ++w.step;
   }
@@ -810,7 +936,7 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   if (*count != 0) b.expected = static_cast<uint32_t>(*count);
   b.arrived += aligned ? 32 : static_cast<uint32_t>(std::popcount(lanes));
   if (b.arriving.any.size() == 0) b.arriving = Knowledge(warps_.size());
-  b.arriving.join(w.known);
+  b.arriving.join(handed_on(w));
   w.releases.push_back({w.known.any.event(w.index), here});
   add_log(w, here, lanes, "barrier " + std::to_string(*id));
   ++asked;
@@ -855,7 +981,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     tick(w);
     if (cluster_arriving_.any.size() == 0) cluster_arriving_ = Knowledge(warps_.size());
     w.cluster_arrived |= lanes;
-    cluster_arriving_.join(w.known);
+    cluster_arriving_.join(handed_on(w));
     w.releases.push_back({w.known.any.event(w.index), here});
     add_log(w, here, lanes, "");
     if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
@@ -871,7 +997,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     w.state = State::kCluster;
     return false;
   }
-  if (cluster_phase_ != 0) w.known.join(cluster_done_);
+  if (cluster_phase_ != 0) told(w, cluster_done_);
   return true;
 }
 
@@ -887,7 +1013,7 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
   }
   if (text.find("mbarrier") == std::string_view::npos || first == last || last == kNone) return;
   tick(w);
-  const auto target = number(w, w.machine.shared_address(*arg(step, last)), lanes, 32);
+  const auto target = number(w, w.machine.shared_address(*arg(step, last)), lanes, 32, true);
   if (!target) {
     stop(here, "the mbarrier that this copy completes on is not known");
     return;
@@ -926,7 +1052,10 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     for (uint32_t granule = a.written / 16; granule < a.written / 16 + 2048; ++granule) stored_.erase(granule);
   }
   for (uint32_t t : a.targets) {
-    if (rank_of(t) != w.rank) reaches(w, t, here, 0);
+    const size_t before = remote_.size();
+    if (rank_of(t) != w.rank && !reaches(w, t, here, 0)) return;
+    a.remotes.push_back(remote_.size() > before ? static_cast<uint32_t>(before) : kNone);
+    if (remote_.size() > before) remote_.back().is_copy = true;
     if (Mbarrier* b = find(t)) ++b->under_way;
   }
   add_log(w, here, lanes, "");
@@ -945,15 +1074,16 @@ bool Run::deliver() {
       regions_[begin] = {begin + a.bytes, serial};
     }
   }
-  for (uint32_t t : a.targets) {
-    Mbarrier* b = find(t);
+  for (size_t n = 0; n < a.targets.size(); ++n) {
+    Mbarrier* b = find(a.targets[n]);
     if (b == nullptr) continue;
+    if (n < a.remotes.size() && a.remotes[n] != kNone) b->copied_from_afar.push_back(a.remotes[n]);
     if (a.kind == Arrival::Kind::kCopy) {
       if (b->under_way > 0) --b->under_way;
       b->copied = true;
       settle(*b);
     } else {
-      arrive(*b, 1, a.knowledge, a.instruction);
+      arrive(*b, a.count, a.knowledge, a.instruction);
     }
   }
   return true;

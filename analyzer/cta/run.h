@@ -45,6 +45,8 @@ class Run : private warp::CommonMemory {
  public:
   Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
   void go();
+  // Whether nothing touched Tensor Memory.
+  bool idle() const { return operations_.empty(); }
 
   std::vector<Sighting> sightings;
   std::vector<warp::Uncertain> uncertain;
@@ -52,13 +54,17 @@ class Run : private warp::CommonMemory {
   std::vector<Decision> decisions;
   std::set<uint32_t> choices;       // blocks whose branch was decided by the policy, loops' ends not counted
   bool chose_trips = false;
+  bool guessed_data = false;        // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
+  uint64_t work = 0;                // of deciding what is unknown, in steps
+  bool over_budget = false;
+  bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
  private:
-  enum class State : uint8_t { kReady, kMbarrier, kNamed, kCluster, kAlloc, kOver };
+  enum class State : uint8_t { kReady, kMbarrier, kInit, kNamed, kCluster, kAlloc, kOver };
 
   struct Release {
     uint32_t event = 0;
@@ -69,7 +75,13 @@ class Run : private warp::CommonMemory {
     explicit Warp(const Ground& ground, warp::Terms& terms, uint32_t rank, uint32_t number, size_t warps);
     warp::Machine machine;
     uint32_t rank, number, index = 0;
-    std::vector<warp::Waiting> waiting;
+    // Lanes that branched apart; the first group runs, and its registers are in the machine.
+    struct Group {
+      warp::Waiting at;
+      std::vector<warp::Value> registers;  // by the registers that its block needs; of all but the first group
+      bool in_machine = false;
+    };
+    std::vector<Group> waiting;
     uint32_t step = 0;
     State state = State::kReady;
     uint32_t exited = 0;             // lanes
@@ -107,6 +119,8 @@ class Run : private warp::CommonMemory {
     Knowledge knowledge;
     uint32_t written = 0;           // shared address of what a copy writes, with `bytes`
     uint32_t bytes = 0;
+    uint32_t count = 1;             // arrivals
+    std::vector<uint32_t> remotes;  // by target: index of the remote signal, or kNone
   };
 
   struct Word {
@@ -139,9 +153,13 @@ class Run : private warp::CommonMemory {
   void lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction);
   void tick(Warp& w);
   void tick_access();
+  Knowledge handed_on(const Warp& w) const;
+  void told(Warp& w, const Knowledge& k);
   void proxy_fence(Warp& w, uint32_t n);
-  bool choose(Warp& w, uint32_t block, uint32_t instruction, bool* by_trips);
-  void follow(Warp& w, uint32_t from, std::vector<warp::Waiting> rest);
+  bool choose(Warp& w, uint32_t block, bool* by_trips, bool* unusual);
+  void wish_came(bool unusual, bool granted);
+  void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
+  void follow(Warp& w, std::vector<Warp::Group> groups);
   void stop(uint32_t instruction, std::string reason);
   void stuck();
   void finish();
@@ -164,7 +182,7 @@ class Run : private warp::CommonMemory {
   void settle(Mbarrier& b);
   void check_named(uint32_t rank, uint32_t id);
   void check_cluster();
-  void reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit);
+  bool reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t commit);
   uint32_t threads_left(uint32_t rank) const;
 
   // Tensor Memory
@@ -193,10 +211,14 @@ class Run : private warp::CommonMemory {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
   }
   // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has them.
-  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width);
+  // What is computed from parameters alone takes the number that the model has for them, if it may be `picked`.
+  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width, bool pick = false);
+  std::optional<uint64_t> pick_number(Warp& w, const warp::Value& value, unsigned width);
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
+  unsigned refused_ = 0;  // wishes of this policy alone that the model ruled out
+  bool differs_ = false;  // one was granted
   const Ground& ground_;
   const Policy& policy_;
   const kernel::Graph& graph_;
@@ -239,12 +261,13 @@ class Run : private warp::CommonMemory {
   // The last ordinary store to each 16 bytes of shared memory.
   struct Stored { uint32_t warp, event, instruction; };
   std::unordered_map<uint32_t, Stored> stored_;
-  struct Remote { uint32_t warp, event, commit, instruction, rank; };
+  struct Remote { uint32_t warp, event, commit, instruction, rank; bool is_copy = false, observed = false; };
   std::vector<Remote> remote_;                // signals and accesses that reach another CTA
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
   struct PairFree { uint32_t phase, instruction; };
   std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
   std::set<std::array<uint32_t, 4>> seen_;
+  bool said_unfenced_ = false;
 };
 
 }  // namespace tmemlint::cta

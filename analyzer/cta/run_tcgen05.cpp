@@ -226,6 +226,9 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   if (a.complete(w.known.any)) {
     if (!same_warp && !a.complete(w.known.fenced) && w.last_relaxed != kNone) {
       named(see(Fault::kFence, w, w.last_relaxed, a.instruction)).third = x.instruction;
+    } else if (!same_warp && !said_unfenced_ && !a.complete(w.known.strict)) {
+      said_unfenced_ = true;
+      named(see(Fault::kNoFence, w, x.instruction, a.instruction));
     }
     return;
   }
@@ -248,7 +251,7 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
       Sighting& s = named(see(Fault::kStoreNotWaited, other, a.instruction, x.instruction));
       s.other_warp = w.number;
     } else if (x.by_commit()) {
-      const bool scales = earlier.role == Role::kScale && x.form.op == Tcgen05::kCp && same_warp;
+      const bool scales = (earlier.role == Role::kScale || earlier.role == Role::kMetadata) && x.form.op == Tcgen05::kCp && same_warp;
       named(see(scales ? Fault::kScaleCopyOverlap : Fault::kAsyncOverlap, w, x.instruction, a.instruction));
     } else {
       named(see(Fault::kNotComplete, w, x.instruction, a.instruction)).sure = true;
@@ -357,8 +360,12 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     case Tcgen05::kCommit: commit(w, n, step, roles, m.form, lanes); break;
     case Tcgen05::kFenceBefore:
       w.at_fence.fenced = w.known.fenced;
+      w.at_fence.strict = w.known.strict;
       break;
-    case Tcgen05::kFenceAfter: w.known.fenced.join(w.unfenced.fenced); break;
+    case Tcgen05::kFenceAfter:
+      w.known.fenced.join(w.unfenced.fenced);
+      w.known.strict.join(w.unfenced.strict);
+      break;
     default: break;
   }
   return true;
@@ -709,7 +716,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   tick(w);
   const Arg* address_arg = arg(step, roles.address);
   if (address_arg == nullptr) return;
-  const auto target = number(w, w.machine.shared_address(*address_arg), lanes, 32);
+  const auto target = number(w, w.machine.shared_address(*address_arg), lanes, 32, true);
   if (!target) {
     stop(here, "the mbarrier that this commit arrives on is not known");
     return;
@@ -729,8 +736,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   a.commit = w.commits;
   a.instruction = here;
   a.knowledge = w.known;  // a commit implies tcgen05.fence::before_thread_sync
-  a.knowledge.any.see_commit(w.index, w.commits);
-  a.knowledge.fenced.see_commit(w.index, w.commits);
+  a.knowledge.see_commit(w.index, w.commits);
   a.targets = {static_cast<uint32_t>(*target)};
   if (form.multicast) {
     const Arg* m = arg(step, roles.mask);
@@ -760,7 +766,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   }
   for (uint32_t t : a.targets) {
     if (covers) commit_targets[here].insert(t);
-    reaches(w, t, here, w.commits);
+    if (!reaches(w, t, here, w.commits)) return;
     if (find(t) == nullptr) {
       if (t >> kernel::kRankShift == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
       return;
@@ -774,7 +780,6 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
 // --- the end ---
 
 void Run::stuck() {
-  const bool guessed = !choices.empty() || chose_trips;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kAlloc) {
       Sighting& s = see(Fault::kOverCapacity, *w, instruction_of(w->step));
@@ -783,29 +788,50 @@ void Run::stuck() {
       return;
     }
   }
+  // A number of rounds or a flag that the kernel is never launched with may well end like this.
+  if (!guessed_data && (!policy_.flipped.empty() || (chose_trips && policy_.trips < 2))) return;
+  // The mbarrier that is short of arrivals; one that has some of them says the most.
+  const Warp* waits = nullptr;
+  const Mbarrier* short_of = nullptr;
+  const Warp* any = nullptr;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kOver || w->state == State::kReady) continue;
-    const uint32_t here = instruction_of(w->step);
-    if (w->waiting.size() > 1) {
-      uncertain.push_back({here, "lanes of one warp wait for each other here"});
-      return;
-    }
+    if (any == nullptr) any = w.get();
     if (w->state != State::kMbarrier) continue;
     const Mbarrier* b = find(w->address);
-    if (b == nullptr || guessed) continue;
-    const auto arrived = static_cast<int64_t>(b->count) - b->pending;
-    if (arrived > 0 && b->pending > 0) {
-      Sighting& s = see(Fault::kArrivalCount, *w, b->init, here);
-      s.first = b->count;
-      s.second = arrived;
-      return;
+    if (b == nullptr || b->pending <= 0) continue;
+    const bool some = b->pending < int64_t{b->count};
+    if (short_of == nullptr || (some && short_of->pending == int64_t{short_of->count})) {
+      short_of = b;
+      waits = w.get();
     }
   }
+  if (any == nullptr) return;
   for (const std::unique_ptr<Warp>& w : warps_) {
-    if (w->state == State::kOver || w->state == State::kReady) continue;
-    uncertain.push_back({instruction_of(w->step), guessed ? "no warp can go on from here in a scenario that guesses what is not known"
-                                                          : "no warp can go on from here: this wait is never satisfied"});
+    if (w->state != State::kInit) continue;
+    uncertain.push_back({instruction_of(w->step), "the mbarrier was not seen to be initialised"});
     return;
+  }
+  const bool assumed = launch_.cluster_is_guess() && ranks_ > 1;
+  if (assumed && short_of != nullptr) {
+    uncertain.push_back({instruction_of(waits->step), "this wait is never satisfied in a cluster of " + std::to_string(ranks_) +
+                                                          " CTAs, which was assumed; give --cluster"});
+    return;
+  }
+  if (guessed_data || short_of == nullptr) {
+    uncertain.push_back({instruction_of(any->step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
+                                                                 : "no warp can go on from here: this wait is never satisfied"});
+    return;
+  }
+  Sighting& s = see(Fault::kStuck, *waits, short_of->init, instruction_of(waits->step));
+  s.third = short_of->last_arrive;
+  s.first = short_of->count;
+  s.second = int64_t{short_of->count} - short_of->pending;
+  s.extra = short_of->phase;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver || w->state == State::kReady || w.get() == waits) continue;
+    const uint32_t where = instruction_of(w->step);
+    if (where != s.other && std::find(s.waits.begin(), s.waits.end(), where) == s.waits.end()) s.waits.push_back(where);
   }
 }
 
@@ -820,7 +846,8 @@ void Run::finish() {
     Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
     s.first = what.first;
     s.second = what.second;
-    s.zero_trips = what.zero_trips || loop_never_ran;
+    // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
+    s.zero_trips = what.zero_trips || (loop_never_ran && !operations_[accesses_[access].operation].by_commit());
   }
   // A barrier that nobody waits on has no rounds.
   std::set<uint32_t> seen;
@@ -847,6 +874,7 @@ void Run::finish() {
   for (const Remote& r : remote_) {
     ++asked;
     ++decided;
+    if (r.is_copy && r.observed) continue;
     const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;

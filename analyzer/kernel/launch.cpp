@@ -32,7 +32,7 @@ uint32_t largest_barrier(const Module& module, uint32_t function) {
 
 }  // namespace
 
-Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, uint32_t cluster, bool uses_pairs) {
+Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, ptx::Dimensions cluster, bool uses_pairs) {
   Launch out;
   const auto number = static_cast<uint32_t>(&kernel - module.functions.data());
   if (kernel.reqntid.given()) {
@@ -55,8 +55,8 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   if (kernel.reqnctapercluster.given()) {
     out.cluster = kernel.reqnctapercluster;
     out.cluster_ground = Launch::Ground::kStated;
-  } else if (cluster != 0) {
-    out.cluster.x = cluster;
+  } else if (cluster.given()) {
+    out.cluster = cluster;
     out.cluster_ground = Launch::Ground::kStated;
   } else {
     out.cluster.x = uses_pairs ? 2 : 1;
@@ -64,7 +64,9 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   return out;
 }
 
-std::string assumption(const Launch& launch, std::string_view kernel) {
+namespace {
+
+std::string block_assumption(const Launch& launch, std::string_view kernel) {
   const std::string name(kernel);
   const std::string threads = std::to_string(launch.threads());
   switch (launch.block_ground) {
@@ -72,11 +74,23 @@ std::string assumption(const Launch& launch, std::string_view kernel) {
     case Launch::Ground::kMaximum:
       return name + ": launched with its largest block, " + threads + " threads (.maxntid); give --block if it is another";
     case Launch::Ground::kInferred:
-      return name + ": no block size is stated; " + threads + " threads inferred from its barriers; give --block if it is another";
+      return name + ": no block size is stated; " + threads + " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
     case Launch::Ground::kAssumed:
       return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
   }
   return {};
+}
+
+}  // namespace
+
+std::string assumption(const Launch& launch, std::string_view kernel) {
+  std::string out = block_assumption(launch, kernel);
+  if (launch.cluster_is_guess() && launch.ctas() > 1) {
+    if (out.empty()) out = std::string(kernel) + ": ";
+    else out += "; ";
+    out += "no cluster is stated; a pair of CTAs assumed; give --cluster if it is another";
+  }
+  return out;
 }
 
 }  // namespace tmemlint::kernel

@@ -27,8 +27,8 @@ struct Launch {
   bool cluster_is_guess() const { return cluster_ground == Ground::kAssumed; }
 };
 
-// `block` and `cluster` are the user's (not given: x == 0, and 0). `uses_pairs`: the kernel has cta_group::2.
-Launch launch_of(const ptx::Module& module, const ptx::Function& kernel, ptx::Dimensions block, uint32_t cluster,
+// `block` and `cluster` are the user's, where given. `uses_pairs`: the kernel has cta_group::2.
+Launch launch_of(const ptx::Module& module, const ptx::Function& kernel, ptx::Dimensions block, ptx::Dimensions cluster,
                  bool uses_pairs);
 
 // One sentence on what was inferred or assumed about the launch; empty when it was all stated.

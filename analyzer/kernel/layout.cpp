@@ -30,10 +30,13 @@ Layout::Layout(const Graph& graph) {
   uint64_t constant = kConstWindow + 4096;
   uint64_t dynamic_alignment = 16;
   std::vector<uint32_t> dynamic;
+  std::vector<bool> called(module.functions.size(), false);
+  for (const Frame& frame : graph.frames) called[frame.function] = true;
   for (uint32_t v = 0; v < module.variables.size(); ++v) {
     const Variable& variable = module.variables[v];
     switch (variable.space) {
       case Space::kShared:
+        if (variable.function < called.size() && !called[variable.function]) break;  // of another kernel
         if (variable.is_unsized || (variable.is_extern && variable.size == 0)) {
           dynamic.push_back(v);
           dynamic_alignment = std::max<uint64_t>(dynamic_alignment, variable.alignment);

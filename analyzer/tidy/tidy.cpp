@@ -50,17 +50,24 @@ Unit& unit() {
   return instance;
 }
 
-Options options_from(const Settings& settings) {
-  Options out;
-  const char* at = settings.block.c_str();
-  uint32_t* const sizes[] = {&out.block.x, &out.block.y, &out.block.z};
+// "128" or "32,4,1"; nothing is given when the text is empty.
+ptx::Dimensions dimensions(const std::string& text) {
+  ptx::Dimensions out;
+  const char* at = text.c_str();
+  uint32_t* const sizes[] = {&out.x, &out.y, &out.z};
   for (uint32_t* size : sizes) {
     if (*at == '\0') break;
     char* end = nullptr;
     *size = static_cast<uint32_t>(std::strtoul(at, &end, 10));
     at = *end == ',' ? end + 1 : end;
   }
-  out.cluster = static_cast<uint32_t>(std::strtoul(settings.cluster.c_str(), nullptr, 10));
+  return out;
+}
+
+Options options_from(const Settings& settings) {
+  Options out;
+  out.block = dimensions(settings.block);
+  out.cluster = dimensions(settings.cluster);
   return out;
 }
 

@@ -24,15 +24,20 @@ inline uint32_t headed(const kernel::Graph& graph, uint32_t block) {
   return loop != ptx::kNone && graph.loops[loop].head == block ? loop : ptx::kNone;
 }
 
+inline uint64_t running_order(const kernel::Graph& graph, const Waiting& w) {
+  return w.again ? uint64_t{graph.loops[headed(graph, w.block)].end} * 2 - 1 : uint64_t{w.block} * 2;
+}
+
+// Lanes that go from one block to another, as a group that waits.
+inline Waiting waiting_at(const kernel::Graph& graph, uint32_t from, uint32_t block, uint32_t lanes) {
+  const uint32_t loop = headed(graph, block);
+  return {block, lanes, loop != ptx::kNone && graph.in_loop(from, loop)};
+}
+
 // Adds lanes that go from one block to another, in running order.
 inline void add_waiting(const kernel::Graph& graph, std::vector<Waiting>& list, uint32_t from, uint32_t block, uint32_t lanes) {
   if (lanes == 0) return;
-  auto order = [&](const Waiting& w) {
-    return w.again ? uint64_t{graph.loops[headed(graph, w.block)].end} * 2 - 1 : uint64_t{w.block} * 2;
-  };
-  Waiting w{block, lanes, false};
-  const uint32_t loop = headed(graph, block);
-  w.again = loop != ptx::kNone && graph.in_loop(from, loop);
+  const Waiting w = waiting_at(graph, from, block, lanes);
   auto at = list.begin();
   for (; at != list.end(); ++at) {
     if (at->block == w.block && at->again == w.again) {
@@ -41,7 +46,7 @@ inline void add_waiting(const kernel::Graph& graph, std::vector<Waiting>& list, 
     }
   }
   at = list.begin();
-  while (at != list.end() && order(*at) <= order(w)) ++at;
+  while (at != list.end() && running_order(graph, *at) <= running_order(graph, w)) ++at;
   list.insert(at, w);
 }
 

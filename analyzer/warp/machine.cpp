@@ -129,7 +129,7 @@ Value Machine::shared_address(const Arg& a) { return terms_.apply(op(Op::kZext, 
 void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t site) {
   if (a.kind != Arg::Kind::kRegister || a.address) return;
   Value& r = registers[a.ref];
-  if ((lanes & existing_) == existing_) {
+  if ((lanes & existing_ & present) == (existing_ & present)) {
     r = value;
   } else {
     r = terms_.blend(lanes, value, r, site | (uint64_t{warp_} << 40), loops, a.width);

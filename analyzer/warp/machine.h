@@ -43,6 +43,8 @@ class Machine {
   Memory memory;
   Facts facts;
   uint32_t active = kAllLanes;
+  // Lanes whose values the registers hold: all, unless the driver keeps those of other lanes elsewhere.
+  uint32_t present = kAllLanes;
   uint64_t loops = 0;            // set of loops around the code being executed
   uint64_t generation = 0;       // of what the other warps write; names what is read from them
   CommonMemory* common = nullptr;  // shared and global memory, when the driver keeps it; `others` is not asked then
