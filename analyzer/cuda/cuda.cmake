@@ -6,7 +6,9 @@ target_link_libraries(tmemlint_cuda PUBLIC ${CMAKE_DL_LIBS})
 
 option(TMEMLINT_CUDA "Build the CUDA front end and the clang-tidy module, if Clang 22 is installed" ON)
 set(TMEMLINT_HAS_CLANG FALSE)
-if(TMEMLINT_CUDA)
+if(TMEMLINT_CUDA AND TMEMLINT_SANITIZE)
+  message(STATUS "CUDA front end: not built with sanitizers, whose runtime the programs that load it do not have")
+elseif(TMEMLINT_CUDA)
   # Named by its folder: a plain search finds any version, and a search for version 22 rejects 22.1.
   find_package(Clang CONFIG QUIET PATHS ${Clang_DIR} /usr/lib/llvm-22/lib/cmake/clang NO_DEFAULT_PATH)
   if(Clang_FOUND AND LLVM_VERSION_MAJOR EQUAL 22)

@@ -280,11 +280,19 @@ std::string lint_by_nvcc(const CompileCommand& command, const AdaptedCommand& ad
   return {};
 }
 
-// Nothing to look at came out, or not all: another try may do better.
-bool is_poor(const Translation& t) {
-  return !t.failure.empty() || (t.ptx.empty() && (t.errors != 0 || !t.missing_headers.empty())) ||
-         std::any_of(t.dropped.begin(), t.dropped.end(), [](const Dropped& d) { return d.is_kernel; }) ||
-         std::any_of(t.kernels.begin(), t.kernels.end(), [](const Kernel& k) { return !k.lost.empty(); });
+// Why nothing to look at came out, or not all of it, so that another way may do better; empty when there is no reason.
+std::string poor(const Translation& t) {
+  if (!t.failure.empty()) return "Clang failed: " + t.failure;
+  for (const Dropped& dropped : t.dropped) {
+    const bool is_called = std::any_of(t.kernels.begin(), t.kernels.end(), [&](const Kernel& k) {
+      return std::find(k.lost.begin(), k.lost.end(), dropped.symbol) != k.lost.end();
+    });
+    if (dropped.is_kernel || is_called) return "Clang cannot take " + dropped.name + ": " + dropped.reason;
+  }
+  if (t.ptx.empty() && t.errors != 0) return "Clang reported errors and saw no tcgen05 statement: " + t.first_error;
+  if (t.ptx.empty() && !t.missing_headers.empty())
+    return "Clang saw no tcgen05 statement and misses " + t.missing_headers.front();
+  return {};
 }
 
 Request request_for(const CompileCommand& command, const AdaptedCommand& adapted, const SourceOptions& options) {
@@ -338,7 +346,11 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
   TranslateFunction* translate = clang_front_end(problem);
   if (translate == nullptr) {
     const bool try_nvcc = source_options.via == Via::kAuto && !find_nvcc(command, source_options.toolkit).empty();
-    if (try_nvcc && lint_by_nvcc(command, adapted, source_options, options, results).empty()) return;
+    if (try_nvcc && lint_by_nvcc(command, adapted, source_options, options, results).empty()) {
+      results.assumptions.push_back(command.file +
+                                    ": taken through nvcc, without the rules that only the source shows: " + problem);
+      return;
+    }
     fail(command, problem, results);
     return;
   }
@@ -352,9 +364,13 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
     translate(request, *again);
     if (again->failure.empty()) translation = std::move(again);
   }
-  if (is_poor(*translation) && source_options.via == Via::kAuto && source_options.instantiate.empty() &&
-      lint_by_nvcc(command, adapted, source_options, options, results).empty()) {
-    return;
+  if (source_options.via == Via::kAuto && source_options.instantiate.empty()) {
+    const std::string why = poor(*translation);
+    if (!why.empty() && lint_by_nvcc(command, adapted, source_options, options, results).empty()) {
+      results.assumptions.push_back(command.file +
+                                    ": taken through nvcc, without the rules that only the source shows, since " + why);
+      return;
+    }
   }
   if (!translation->failure.empty()) {
     fail(command, translation->failure, results);
