@@ -60,7 +60,8 @@ protected:
     return shell("cd " + folder_.string() +
                  " && LD_BIND_NOW=1 clang-tidy-22 --load=" + (kBuild / "TmemTidy.so").string() +
                  (checks.empty() ? "" : " '--checks=" + checks + "'") + " " + options + " " + file +
-                 " -- -x cuda --cuda-device-only --cuda-gpu-arch=sm_100a -nocudainc -nocudalib -std=c++17 -isystem "
+                 " -- -x cuda --cuda-device-only --cuda-gpu-arch=sm_100a -Xclang -target-feature -Xclang +ptx90 "
+                 "-nocudainc -nocudalib -std=c++17 -isystem "
                  "alone -include "
                  "alone/tmemlint_cuda.h");
   }

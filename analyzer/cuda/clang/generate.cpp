@@ -54,7 +54,8 @@ using llvm::Instruction;
 // Nothing that moves a statement across another one. Loops with a constant trip count are unrolled, as nvcc does, so
 // that arrays indexed by them become registers.
 //
-// Callees are simplified before they are laid into their callers: in CUTLASS, the other way round takes ten times as long.
+// Callees are simplified before they are laid into their callers: in CUTLASS, the other way round takes ten times as
+// long.
 constexpr const char* kBeforeUnrolling =
     "globaldce,require<profile-summary>,"
     "cgscc(inline<only-mandatory>,function(sroa,early-cse,simplifycfg)),globaldce,"
@@ -220,6 +221,22 @@ void state_cluster(const clang::FunctionDecl& kernel, clang::ASTContext& context
   function.addFnAttr("nvvm.cluster_dim", text);
 }
 
+// What CodeGen itself objects to.
+class CodeErrors : public clang::DiagnosticConsumer {
+public:
+  explicit CodeErrors(std::string& first) : first_(first) {}
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) override {
+    DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
+    if (level < clang::DiagnosticsEngine::Error || !first_.empty()) return;
+    llvm::SmallString<128> text;
+    diagnostic.FormatDiagnostic(text);
+    first_ = text.str().str();
+  }
+
+private:
+  std::string& first_;
+};
+
 class Generator {
 public:
   Generator(const GenerateInput& input, Scan& scan, const Places& places, Translation& out)
@@ -254,6 +271,10 @@ private:
     Session session;
     llvm::SmallString<0> ptx;
     bool good = run_guarded([&] { produce(*context, only, session, ptx); }, reason);
+    if (good && !session.error.empty()) {
+      reason = session.error;
+      good = false;
+    }
     if (!good) {
       (void)session.generator.release();
       out_.kernels.resize(kernels);
@@ -261,12 +282,13 @@ private:
       return false;
     }
     if (!ptx.empty()) out_.ptx.push_back(ptx.str().str());
-    session = {};
+    session.generator.reset();
     delete context;
     return true;
   }
 
   struct Session {
+    std::string error;  // outlives the two others
     std::unique_ptr<clang::DiagnosticsEngine> diagnostics;
     std::unique_ptr<clang::CodeGenerator> generator;
   };
@@ -293,7 +315,7 @@ private:
     // An engine of its own: errors of the parse must not stop CodeGen, and CodeGen's must not reach the user's.
     static clang::DiagnosticOptions options;
     session.diagnostics = std::make_unique<clang::DiagnosticsEngine>(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(),
-                                                                     options, new clang::IgnoringDiagConsumer, true);
+                                                                     options, new CodeErrors(session.error), true);
     session.diagnostics->setSourceManager(&input_.context.getSourceManager());
     clang::CodeGenOptions& cgo = code_options_;
     cgo.OptimizationLevel = 1;
