@@ -230,6 +230,9 @@ private:
         }
         break;
       case NvccKind::kNvccSwitch:
+        // Clang does what these ask for in any case; code may ask whether they are on.
+        out_.clang.emplace_back(words_[at].find("lambda") != string::npos ? "-D__CUDACC_EXTENDED_LAMBDA__=1"
+                                                                          : "-D__CUDACC_RELAXED_CONSTEXPR__=1");
         out_.nvcc.push_back(words_[at]);
         break;
       case NvccKind::kDefaultStream:
@@ -328,13 +331,13 @@ bool speaks_clang(const std::vector<string>& arguments) {
 }
 
 void add_common(const Architecture& a, const Toolkit& toolkit, std::vector<string>& out) {
-  std::vector<string> first{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=" + clang_name_of(a), "-nocudalib",
-                            "-ferror-limit=0", "-w", "-Wno-unknown-cuda-version", "-Wno-unknown-warning-option",
-                            "-Wno-unused-command-line-argument",
-                            // What nvcc defines and Clang does not.
-                            "-D__CUDACC_EXTENDED_LAMBDA__=1", "-D__CUDACC_RELAXED_CONSTEXPR__=1",
-                            // CUTLASS turns its SM100 code off for Clang unless told otherwise.
-                            "-DCUTLASS_ARCH_MMA_SM100_SUPPORTED=1", "-DCUTLASS_ARCH_MMA_SM100_ENABLED=1"};
+  std::vector<string> first{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=" + clang_name_of(a), "-nocudalib"};
+  // Else Clang takes the PTX version from a toolkit that it finds somewhere, or a very old one.
+  first.insert(first.end(), {"-Xclang", "-target-feature", "-Xclang", "+ptx90"});
+  first.insert(first.end(), {"-ferror-limit=0", "-w", "-Wno-unknown-cuda-version", "-Wno-unknown-warning-option",
+                             "-Wno-unused-command-line-argument"});
+  // CUTLASS turns its SM100 code off for Clang unless told otherwise.
+  first.insert(first.end(), {"-DCUTLASS_ARCH_MMA_SM100_SUPPORTED=1", "-DCUTLASS_ARCH_MMA_SM100_ENABLED=1"});
   const string family = std::to_string(a.number * 10);
   if (a.variant == 'a') {
     first.push_back("-D__CUDA_ARCH_SPECIFIC__=" + family);
