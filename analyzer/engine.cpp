@@ -1,5 +1,7 @@
 #include "analyzer/engine.h"
 
+#include <algorithm>
+
 #include "analyzer/cta/analysis.h"
 #include "rules/facts.h"
 #include "rules/rule.h"
@@ -11,6 +13,9 @@ namespace {
 void report_incomplete(rules::Context& context) {
   const cta::Analysis& a = context.analysis();
   for (const kernel::Gap& gap : a.graph.gaps) context.incomplete(gap.instruction, gap.reason);
+  if (a.launch.shape_unknown) {
+    context.incomplete(a.tcgen05.front(), "which threads make a warp is not known: the kernel reads %tid.y or %tid.z, and nothing states its block; give --block X,Y,Z");
+  }
   bool stopped = false;
   for (const warp::WarpGraph& w : a.warps) {
     for (const warp::Uncertain& u : w.uncertain) {
@@ -26,12 +31,31 @@ void report_incomplete(rules::Context& context) {
   }
 }
 
+// Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known then.
+bool is_damaged(const ptx::Module& module, const cta::Analysis& a) {
+  for (uint32_t f : a.functions) {
+    const ptx::Offset begin = module.functions[f].name_span.begin;
+    ptx::Offset end = ~ptx::Offset{0};
+    for (const ptx::Function& other : module.functions) {
+      if (other.name_span.begin > begin) end = std::min(end, other.name_span.begin);
+    }
+    for (const ptx::Problem& problem : module.errors) {
+      if (problem.span.begin >= begin && problem.span.begin < end) return true;
+    }
+  }
+  return false;
+}
+
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
   const std::unique_ptr<cta::Analysis> analysis = cta::analyze(module, kernel, options.block, options.cluster);
   results.summary.tcgen05 += analysis->tcgen05.size();
   if (analysis->tcgen05.empty()) return;
   rules::Context context(*analysis, module.source, results);
+  if (!module.errors.empty() && is_damaged(module, *analysis)) {
+    context.incomplete(analysis->tcgen05.front(), "parts of this kernel could not be parsed, so that what it does is not known");
+    return;
+  }
   for (const rules::Rule* rule : rules::registry()) {
     if (options.enabled && !options.enabled(rule->id)) continue;
     context.begin(*rule);
@@ -39,6 +63,17 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     context.end();
   }
   report_incomplete(context);
+  if (options.stats) {
+    report::KernelStats stats;
+    stats.file = module.source->path();
+    stats.kernel = module.functions[kernel].name;
+    stats.asked = analysis->joint->asked;
+    stats.decided = analysis->joint->decided;
+    stats.scenarios = analysis->joint->scenarios;
+    stats.stepped = analysis->joint->steps;
+    for (const warp::WarpGraph& w : analysis->warps) stats.evaluated += w.steps;
+    results.stats.push_back(std::move(stats));
+  }
   std::string note = kernel::assumption(analysis->launch, module.functions[kernel].name);
   if (!note.empty()) results.assumptions.push_back(std::move(note));
 }

@@ -166,6 +166,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decis
 }
 
 void Context::report(Draft draft) {
+  if (draft.rests_on_block && launch().shape_unknown) return;  // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
@@ -184,7 +185,35 @@ void Context::report(Draft draft) {
   merged_.push_back(std::move(m));
 }
 
+// One cause can show in hundreds of places, with other numbers in each message: the first ones are said, the others are
+// counted.
+void Context::fold_floods() {
+  constexpr size_t kMost = 12;
+  auto shape = [](const std::string& message) {
+    std::string out;
+    for (char c : message) {
+      if (c < '0' || c > '9') out += c;
+    }
+    return out;
+  };
+  std::map<std::pair<std::string, report::Level>, size_t> counts;
+  std::map<std::pair<std::string, report::Level>, size_t> last;
+  std::vector<Merged> kept;
+  for (Merged& m : merged_) {
+    const std::pair key(shape(m.draft.message), m.draft.level);
+    const size_t count = ++counts[key];
+    if (count > kMost) continue;
+    last[key] = kept.size();
+    kept.push_back(std::move(m));
+  }
+  for (const auto& [key, count] : counts) {
+    if (count > kMost) kept[last[key]].draft.message += "; and " + std::to_string(count - kMost) + " more findings like this in the kernel";
+  }
+  merged_ = std::move(kept);
+}
+
 void Context::end() {
+  fold_floods();
   for (Merged& m : merged_) {
     report::Finding f;
     f.rule = rule_->id;

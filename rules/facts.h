@@ -88,6 +88,7 @@ class Context {
     Draft draft;
     std::vector<uint32_t> warps;
   };
+  void fold_floods();
   std::vector<report::Related> scenario_path(const std::vector<cta::Decision>& decisions) const;
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 

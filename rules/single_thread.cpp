@@ -1,4 +1,7 @@
 // tmem-single-thread: an instruction of one thread executed by several (ISA 9.7.16.5).
+#include <bit>
+#include <set>
+
 #include "rules/sightings.h"
 
 namespace tmemlint::rules {
@@ -8,8 +11,36 @@ namespace {
 using cta::Fault;
 using cta::Sighting;
 
+bool is_single(ptx::Tcgen05 op) {
+  switch (op) {
+    case ptx::Tcgen05::kMma:
+    case ptx::Tcgen05::kMmaWs:
+    case ptx::Tcgen05::kCp:
+    case ptx::Tcgen05::kShift:
+    case ptx::Tcgen05::kCommit: return true;
+    default: return false;
+  }
+}
+
 void check_single_thread(Context& context) {
-  for_each(context, {Fault::kManyThreads}, [&](const Sighting& s) {
+  // A whole warp is seen without the others.
+  std::set<uint32_t> said;
+  for (const warp::WarpGraph& w : context.warps()) {
+    for (const warp::Event& e : w.events) {
+      if (e.kind != warp::Event::Kind::kTcgen05 || e.lanes != w.lanes || std::popcount(e.lanes) < 2) continue;
+      if (!is_single(context.form(e).op)) continue;
+      said.insert(e.instruction);
+      Draft d;
+      d.at = e.instruction;
+      d.message = name(context, e.instruction) + " is executed by " + lanes_text(e.lanes) +
+                  ": each of them issues it; let one thread do so (elect.sync)";
+      d.warp = &w;
+      d.node = e.node;
+      context.report(std::move(d));
+    }
+  }
+  for_each(context, {Fault::kManyThreads}, [&](const Sighting& s) -> std::optional<Draft> {
+    if (said.contains(s.at)) return std::nullopt;
     return draft(s, report::Level::kError,
                  name(context, s.at) + " is executed by " + lanes_text(s.lanes) +
                      ": each of them issues it; let one thread do so (elect.sync)");

@@ -18,6 +18,7 @@
 #include "analyzer/cli/rule_filter.h"
 #include "analyzer/cli/sources.h"
 #include "analyzer/engine.h"
+#include "analyzer/explain.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/rule_info.h"
 #include "analyzer/report/sarif.h"
@@ -157,6 +158,7 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   Options options;
   options.block = command.block;
   options.cluster = command.cluster;
+  options.stats = command.stats;
   options.enabled = [&filter](std::string_view rule) { return filter.enabled(rule); };
   results = lint_all(files, options, sources, std::move(results));
   const uint64_t hidden_notes = command.notes ? 0 : report::hide_notes(results);
@@ -175,6 +177,23 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   return exit_code(results, command.strict);
 }
 
+int explain_files(const Command& command) {
+  report::Results results;
+  Options options;
+  options.block = command.block;
+  options.cluster = command.cluster;
+  std::string out;
+  for (const std::string& file : expand_inputs(command.files, results.errors)) {
+    auto text = read_input(file, results.errors);
+    if (text) out += explain_kernels(text, options, results);
+  }
+  report::finish(results);
+  if (out.empty()) out = "no kernel with tcgen05 instructions\n";
+  std::fputs(report::input_errors(results, {.color = colored(command, STDERR_FILENO)}).c_str(), stderr);
+  const int status = print(out, command);
+  return results.errors.empty() ? status : kFailed;
+}
+
 int run(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_IGN);
   if (argc > 1 && std::string_view(argv[1]) == "compdb") return compdb(argc - 1, argv + 1);
@@ -185,6 +204,7 @@ int run(int argc, const char* const* argv) {
   const std::vector<report::RuleInfo> rules = all_rules();
   if (command->list_rules) return list_rules(*command, rules);
   if (!command->explain.empty()) return explain(*command, rules);
+  if (command->explain_kernel) return explain_files(*command);
   return check(*command, rules);
 }
 

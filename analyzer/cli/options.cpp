@@ -18,7 +18,7 @@ constexpr const char* kAbout =
 constexpr const char* kFooter = R"(Examples:
   tmemlint kernel.ptx                         check one file
   tmemlint --strict --block 192 build/ptx/    all .ptx below a folder; incomplete analysis fails
-  cuobjdump -ptx libk.so | tmemlint -         check what a library carries
+  nvcc -ptx -arch=sm_100a k.cu -o - | tmemlint -   check what the compiler makes
   tmemlint --format sarif --output out.sarif kernel.ptx
   tmemlint --no-rule 'tmem-pair-*' kernel.ptx
   tmemlint --explain tmem-alloc-size
@@ -135,6 +135,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
          },
          "CTAs per cluster of kernels that state none (.reqnctapercluster)")
       ->option_text("X[,Y,Z]");
+  app.add_flag("--stats", command.stats, "Say per kernel what was asked, decided and executed");
+  app.add_flag("--explain-kernel", command.explain_kernel,
+               "Print what each warp does instead of findings: allocations, accesses, waits, arrivals, joins");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
   app.add_option("-p", command.database, "Compile commands of CUDA sources: a build folder, or a compile_commands.json")
       ->option_text("BUILD_DIR");

@@ -29,6 +29,8 @@ struct Command {
   ColorMode color = ColorMode::kAuto;
   bool notes = false;
   bool strict = false;
+  bool stats = false;
+  bool explain_kernel = false;
   bool list_rules = false;
   std::string explain;                       // a rule id; empty: not asked
   std::vector<std::string> decode;           // idesc or smem, and a value; empty: not asked

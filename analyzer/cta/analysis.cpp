@@ -12,6 +12,8 @@ namespace {
 
 // Times that the warps are followed again because another one was seen to write something else to shared memory.
 constexpr uint32_t kMaxExchanges = 4;
+// Steps that following all warps of a kernel may take.
+constexpr uint64_t kKernelSteps = 1'000'000;
 
 bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructions) {
   return std::any_of(instructions.begin(), instructions.end(), [&](uint32_t i) {
@@ -23,6 +25,7 @@ bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructi
 // written to it is followed again.
 void follow_warps(Analysis& a) {
   const uint32_t warps = a.launch.warps();
+  uint64_t spent = 0;
   const uint32_t ranks = a.launch.ctas() > 1 ? 2 : 1;  // the even and the odd CTA of a pair
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     std::vector<warp::Evaluation> evaluations(warps);
@@ -38,10 +41,12 @@ void follow_warps(Analysis& a) {
         setting.rank = rank;
         setting.warp = w;
         setting.exchange = exchange;
+        setting.step_budget = std::min(setting.step_budget, kKernelSteps - std::min(kKernelSteps, spent) + 1);
         for (uint32_t other = 0; other < warps; ++other) {
           if (other != w) setting.others.push_back(&evaluations[other].writes);
         }
         warp::Evaluation next = warp::evaluate(setting);
+        spent += next.graph.steps;
         const std::vector<warp::Extent> changed = next.writes.difference(evaluations[w].writes);
         evaluations[w] = std::move(next);
         if (changed.empty()) continue;
@@ -109,7 +114,8 @@ std::vector<uint32_t> Analysis::unreached() const {
   return out;
 }
 
-std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster) {
+std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,
+                                  const JointSetting& setting) {
   auto a = std::make_unique<Analysis>();
   a->module = &module;
   a->kernel = kernel;
@@ -123,7 +129,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->terms = std::make_unique<warp::Terms>();
   follow_warps(*a);
   infer_block(*a);
-  a->joint = std::make_shared<const Joint>(run_jointly(*a, JointSetting{}));
+  a->joint = std::make_shared<const Joint>(run_jointly(*a, setting));
   return a;
 }
 

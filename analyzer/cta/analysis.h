@@ -5,13 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "analyzer/cta/joint.h"
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/launch.h"
 #include "analyzer/warp/evaluate.h"
 
 namespace tmemlint::cta {
-
-struct Joint;
 
 struct Analysis {
   const ptx::Module* module = nullptr;
@@ -34,6 +33,7 @@ struct Analysis {
 // The tcgen05 instructions of a kernel's call tree.
 std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
 
-std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster);
+std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,
+                                  const JointSetting& setting = {});
 
 }  // namespace tmemlint::cta

@@ -91,6 +91,7 @@ class Driver {
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
+    odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), run.chose_trips};
   }
 
@@ -109,16 +110,43 @@ class Driver {
   // What follows from another sighting is not one more defect.
   void one_finding_each() {
     std::vector<Sighting>& all = out_.sightings;
+    std::set<uint32_t> miscounted;  // inits of mbarriers that too many arrive on
     std::set<uint32_t> doubled;  // operations that both CTAs of a pair issue
     std::set<std::pair<uint32_t, uint32_t>> incomplete;
     for (const Sighting& s : all) {
+      if (s.fault == Fault::kArrivalCount) miscounted.insert(s.other);
       if (s.fault == Fault::kPairLeader) doubled.insert(s.at);
       if (s.fault == Fault::kNotComplete && s.sure) incomplete.insert({s.at, s.other});
     }
+    const bool mixed = mixes_groups();
     std::erase_if(all, [&](const Sighting& s) {
+      if (s.fault == Fault::kStuck && miscounted.contains(s.at)) return true;
+      if (mixed && is_about_pairs(s.fault)) return true;
+      if (odd_.contains(s.other) && (s.fault == Fault::kOutOfBounds || s.fault == Fault::kDeallocSize)) return true;
       if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other}))) return true;
       return s.fault != Fault::kPairLeader && (doubled.contains(s.at) || doubled.contains(s.other));
     });
+  }
+
+  // One .cta_group for all of a kernel: where that is broken, nothing about pairs means anything.
+  bool mixes_groups() const {
+    bool seen[3] = {};
+    const Analysis& a = *ground_.analysis;
+    for (uint32_t i : a.tcgen05) seen[a.program->meanings[a.module->instructions[i].opcode].form.cta_group % 3] = true;
+    return seen[1] && seen[2];
+  }
+
+  static bool is_about_pairs(Fault fault) {
+    switch (fault) {
+      case Fault::kPairFree:
+      case Fault::kPairFreeLoads:
+      case Fault::kPairFreeOrder:
+      case Fault::kPairStart:
+      case Fault::kPairLeader:
+      case Fault::kPairMask:
+      case Fault::kClusterExit: return true;
+      default: return false;
+    }
   }
 
   void note(uint32_t instruction, std::string reason) {
@@ -133,6 +161,7 @@ class Driver {
   Joint out_;
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
+  std::set<uint32_t> odd_;  // allocs whose size is not a legal one
   bool stopped_ = false;
   bool unfinished_ = false;  // the budget ended before the scenarios did
   uint64_t work_ = 0;
@@ -142,7 +171,7 @@ class Driver {
 }  // namespace
 
 Joint run_jointly(const Analysis& analysis, const JointSetting& setting) {
-  if (analysis.launch.ctas() > kMaxRanks) {
+  if (analysis.launch.ctas() > kMaxRanks && Ground(analysis).uses_cluster) {
     Joint out;
     out.uncertain.push_back({analysis.tcgen05.empty() ? kNone : analysis.tcgen05.front(),
                              "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/cta/analysis.h"
+#include "analyzer/warp/events.h"
+
 
 namespace tmemlint::cta {
 
@@ -82,6 +83,7 @@ struct Step {
   uint32_t instruction = kNone;
   uint32_t lanes = 0;
   std::string text;
+  int32_t columns = 0;  // that an alloc took, or (negative) a dealloc gave back
 };
 
 struct Joint {
@@ -98,6 +100,7 @@ struct JointSetting {
   uint64_t step_budget = 200'000;  // of all scenarios; the first one may take as many by itself
 };
 
+struct Analysis;
 Joint run_jointly(const Analysis& analysis, const JointSetting& setting);
 
 }  // namespace tmemlint::cta

@@ -56,6 +56,13 @@ bool writes_tensor_memory(const Meaning& m) {
 }  // namespace
 
 Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.graph)) {
+  for (const warp::Step& s : a.program->steps) {
+    if (s.instruction >= a.module->instructions.size()) continue;
+    const ptx::Opcode& o = a.module->opcode(a.module->instructions[s.instruction]);
+    const bool elsewhere = o.root == "mapa" || o.text.find("cluster") != std::string_view::npos || o.text.find("cta_group::2") != std::string_view::npos;
+    uses_cluster = uses_cluster || elsewhere;
+  }
+
   const kernel::Graph& g = a.graph;
   events_in_.assign(g.blocks.size(), 0);
   guards_writes.assign(g.blocks.size(), false);
@@ -127,7 +134,8 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       budget_(budget),
       model_(*ground.analysis->terms) {
   warps_per_cta_ = launch_.warps();
-  ranks_ = std::max(1u, launch_.ctas());
+  // CTAs that never reach each other are all the same.
+  ranks_ = ground.uses_cluster ? std::max(1u, launch_.ctas()) : 1;
   facts_.unlimited = true;
   const size_t count = size_t{ranks_} * warps_per_cta_;
   columns_.assign(ranks_, std::vector<Column>(kColumns));
@@ -179,7 +187,7 @@ void Run::erase_words(uint32_t begin, uint32_t end) {
   }
 }
 
-Value Run::load_shared(uint64_t generic, unsigned bytes) {
+Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
   const auto address = static_cast<uint32_t>(generic);
   std::vector<warp::Cell> cells;
   bool any = false;
@@ -187,6 +195,8 @@ Value Run::load_shared(uint64_t generic, unsigned bytes) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
     any = true;
+    // A release and an acquire of one word order what lies around them (memory consistency model of the ISA).
+    if (polls && word.knowledge != nullptr) told(*current_, *word.knowledge);
     if (word.allocation != UINT32_MAX || word.overwrote != UINT32_MAX) {
       tick_access();
       Warp& w = *current_;
@@ -237,9 +247,14 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   const uint32_t here = instruction_of(w.step);
   Word fresh;
   fresh.bytes = bytes;
+  for (const std::unique_ptr<Warp>& other : warps_) {
+    if (other->state == State::kPoll) other->state = State::kReady;
+  }
   fresh.warp = w.index;
   fresh.event = w.known.any.event(w.index);
   fresh.instruction = here;
+  fresh.knowledge = std::make_shared<Knowledge>(handed_on(w));
+  ++writes_;
   for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
@@ -289,10 +304,19 @@ void Run::go() {
       complete = true;
       break;
     }
-    if (!deliver()) {
-      stuck();
-      break;
+    if (deliver()) continue;
+    // Polls see what they wait for as late as they can.
+    const auto polls = std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
+    if (polls != warps_.end() && ++polls_released_ < 1000) {
+      for (const std::unique_ptr<Warp>& w : warps_) {
+        if (w->state != State::kPoll) continue;
+        w->state = State::kReady;
+        w->released = true;
+      }
+      continue;
     }
+    stuck();
+    break;
   }
   // What was still under way comes in the end.
   if (complete) {
@@ -568,7 +592,14 @@ bool Run::run_step(Warp& w, uint32_t n) {
     case Action::kProxyFence:
     case Action::kAsyncCopy: break;
     case Action::kGridDependency: return true;
-    default: w.machine.execute(step, n); return true;
+    case Action::kLoad:
+      if (m.fresh && !poll(w, n, step, m)) return false;
+      w.machine.execute(step, n);
+      return true;
+    default:
+      if (m.atomic) atomic(w, step);
+      w.machine.execute(step, n);
+      return true;
   }
   const Truth guard = w.machine.guard_of(step);
   const uint32_t lanes = guard.yes | guard.unknown;
@@ -580,6 +611,50 @@ bool Run::run_step(Warp& w, uint32_t n) {
     case Action::kClusterBarrier: return cluster_barrier(w, n, m, lanes);
     case Action::kProxyFence: proxy_fence(w, n); return true;
     default: copy(w, n, step, lanes); return true;
+  }
+}
+
+// A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or the
+// word is changed by atomics, the warp waits: as long as another one can go on.
+bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
+  unsigned at = step.argument_count;
+  for (unsigned k = 0; k < step.argument_count; ++k) {
+    if (program_.args[step.first_arg + k].address) at = k;
+  }
+  if (at == step.argument_count) return true;
+  const Value address = w.machine.generic_address(program_.args[step.first_arg + at], m.space);
+  if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return true;
+  const auto word = words_.find(static_cast<uint32_t>(address.number));
+  const bool atomic = word != words_.end() && word->second.atomic;
+  const bool again = w.polled == std::pair{n, writes_};
+  if ((again || atomic) && !w.released) {
+    w.state = State::kPoll;
+    return false;
+  }
+  w.released = false;
+  w.polled = {n, writes_};
+  return true;
+}
+
+// An atomic on a word of shared memory.
+void Run::atomic(Warp& w, const warp::Step& step) {
+  const Truth guard = w.machine.guard_of(step);
+  if ((guard.yes | guard.unknown) == 0) return;
+  for (unsigned k = 0; k < step.argument_count; ++k) {
+    const Arg& a = program_.args[step.first_arg + k];
+    if (!a.address) continue;
+    const Value address = w.machine.generic_address(a, w.machine.meaning(step).space);
+    if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return;
+    tick_access();
+    Word& word = words_[static_cast<uint32_t>(address.number)];
+    word.known = false;
+    word.atomic = true;
+    if (word.knowledge == nullptr) word.knowledge = std::make_shared<Knowledge>(warps_.size());
+    word.knowledge->join(handed_on(w));
+    word.warp = w.index;
+    word.event = w.known.any.event(w.index);
+    ++writes_;
+    return;
   }
 }
 
@@ -659,8 +734,8 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   return sightings.back();
 }
 
-void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text) {
-  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text)});
+void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns) {
+  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text), columns});
 }
 
 // --- barriers ---
@@ -709,7 +784,7 @@ bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
   if (b == nullptr || !w.known.any.knows(b->init_warp, b->init_event)) {
     see(Fault::kPairStart, w, instruction, b == nullptr ? kNone : b->init).other_rank = rank;
   }
-  remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank});
+  remote_.push_back({w.index, w.known.any.event(w.index), commit, instruction, rank, address});
   return true;
 }
 
@@ -886,6 +961,11 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       s.third = 1;
       break;
     }
+    if (count > b->pending && b->pending > 0 && !(launch_.cluster_is_guess() && ranks_ > 1)) {
+      Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
+      s.first = b->count;
+      s.second = count;
+    }
     b->current.emplace_back(w.index, w.known.any.event(w.index));
     if (m.mbarrier == Mbarrier::kArriveDrop) b->count -= count;
     arrive(*b, count, k, here);
@@ -903,6 +983,11 @@ void Run::check_named(uint32_t rank, uint32_t id) {
   if (b.arrived < expected || b.arrived == 0) return;
   b.arrived -= expected;
   ++b.generation;
+  // Warps that have exited count as arrived: the barrier is complete only after they left.
+  for (uint32_t k = 0; b.expected == 0 && k < warps_per_cta_; ++k) {
+    const Warp& w = *warps_[size_t{rank} * warps_per_cta_ + k];
+    if (w.state == State::kOver) b.arriving.join(w.known);
+  }
   b.done = b.arriving;
   if (b.arrived == 0) b.arriving = Knowledge(warps_.size());
   b.expected = 0;
@@ -969,6 +1054,9 @@ void Run::check_cluster() {
   }
   if (std::none_of(warps_.begin(), warps_.end(), [&](const auto& w) { return w->cluster_phase > cluster_phase_; })) return;
   ++cluster_phase_;
+  for (const std::unique_ptr<Warp>& w : warps_) {
+    if (w->state == State::kOver) cluster_arriving_.join(w->known);
+  }
   cluster_done_ = cluster_arriving_;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kCluster && w->cluster_phase <= cluster_phase_) w->state = State::kReady;
@@ -1083,6 +1171,16 @@ bool Run::deliver() {
       b->copied = true;
       settle(*b);
     } else {
+      if (a.kind == Arrival::Kind::kArrive) {
+        for (const auto& [warp, event] : b->previous) {
+          if (a.knowledge.any.knows(warp, event)) continue;
+          Sighting& s = see(Fault::kArrivalCount, *warps_[a.warp], a.instruction, b->init);
+          s.first = b->count;
+          s.third = 1;
+          break;
+        }
+        b->current.emplace_back(a.warp, a.knowledge.any.event(a.warp));
+      }
       arrive(*b, a.count, a.knowledge, a.instruction);
     }
   }

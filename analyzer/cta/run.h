@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/cta/analysis.h"
 #include "analyzer/cta/barrier.h"
 #include "analyzer/cta/joint.h"
 #include "analyzer/cta/model.h"
@@ -34,6 +35,7 @@ struct Ground {
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
   std::vector<bool> guards_writes;   // by block: its branch decides whether a loop that writes Tensor Memory is entered
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
+  bool uses_cluster = false;  // some instruction may reach another CTA
   explicit Ground(const Analysis& analysis);
 
  private:
@@ -61,10 +63,11 @@ class Run : private warp::CommonMemory {
   bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
+  std::set<uint32_t> odd_allocs;    // allocs of a size that is not legal: their own rule says so
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
  private:
-  enum class State : uint8_t { kReady, kMbarrier, kInit, kNamed, kCluster, kAlloc, kOver };
+  enum class State : uint8_t { kReady, kPoll, kMbarrier, kInit, kNamed, kCluster, kAlloc, kOver };
 
   struct Release {
     uint32_t event = 0;
@@ -100,6 +103,8 @@ class Run : private warp::CommonMemory {
       Clock known;
     };
     std::deque<ProxyFence> proxy_fences;   // the last ones
+    std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
+    bool released = false;                 // a poll that nothing else can go on without
     uint64_t ticked_step = 0;              // number of the step for which the clock was last advanced by a memory access
     uint32_t last_relaxed = kNone;         // instruction of the last relaxed wait
     uint32_t cluster_arrived = 0;          // lanes, in the phase `cluster_phase`
@@ -131,6 +136,8 @@ class Run : private warp::CommonMemory {
     uint32_t instruction = kNone;
     uint32_t allocation = UINT32_MAX;  // whose address it is, as alloc wrote it
     uint32_t overwrote = UINT32_MAX;   // the allocation whose address was here before
+    bool atomic = false;               // changed by atomics: what it holds is not known
+    std::shared_ptr<Knowledge> knowledge;  // of those who wrote it, for a reader that polls
     std::vector<std::pair<uint32_t, uint32_t>> readers;  // of an allocation's address: warp, event
   };
   struct Region {
@@ -139,7 +146,9 @@ class Run : private warp::CommonMemory {
   };
 
   // CommonMemory
-  warp::Value load_shared(uint64_t address, unsigned bytes) override;
+  warp::Value load_shared(uint64_t address, unsigned bytes, bool polls) override;
+  bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
+  void atomic(Warp& w, const warp::Step& step);
   void store_shared(uint64_t address, unsigned bytes, const warp::Value* value) override;
   warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
   void erase_words(uint32_t begin, uint32_t end);
@@ -205,7 +214,7 @@ class Run : private warp::CommonMemory {
   void reach_peer(Warp& w, uint32_t operation);
 
   Sighting& see(Fault fault, const Warp& w, uint32_t at, uint32_t other = kNone);
-  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text);
+  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns = 0);
   uint32_t instruction_of(uint32_t step) const { return program_.steps[step].instruction; }
   const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
@@ -231,6 +240,8 @@ class Run : private warp::CommonMemory {
   uint32_t ranks_ = 1;
   bool stopped_ = false;
   uint64_t serial_ = 0;
+  unsigned polls_released_ = 0;
+  uint64_t writes_ = 0;  // of words of shared memory
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
@@ -261,7 +272,7 @@ class Run : private warp::CommonMemory {
   // The last ordinary store to each 16 bytes of shared memory.
   struct Stored { uint32_t warp, event, instruction; };
   std::unordered_map<uint32_t, Stored> stored_;
-  struct Remote { uint32_t warp, event, commit, instruction, rank; bool is_copy = false, observed = false; };
+  struct Remote { uint32_t warp, event, commit, instruction, rank, target; bool is_copy = false, observed = false; };
   std::vector<Remote> remote_;                // signals and accesses that reach another CTA
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
   struct PairFree { uint32_t phase, instruction; };

@@ -336,6 +336,11 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     case Tcgen05::kRelinquish:
       tick(w);
       relinquished_.try_emplace(w.rank, Relinquish{w.index, w.known.any.event(w.index), step.instruction});
+      // An alloc of another warp that nothing orders before this may as well come after it.
+      for (const Allocation& a : allocations_) {
+        if (a.rank != w.rank || a.warp == w.index || w.known.any.knows(a.warp, a.event)) continue;
+        see(Fault::kAfterRelinquish, *warps_[a.warp], a.instruction, step.instruction).other_warp = w.number;
+      }
       add_log(w, step.instruction, lanes, "");
       break;
     case Tcgen05::kLd:
@@ -384,6 +389,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     return size.has_value();
   }
   const auto columns = static_cast<uint32_t>(*size);
+  if (!ptx::legal_columns(graph_.module->target, form.exclusive, static_cast<int64_t>(columns))) odd_allocs.insert(here);
   // The lowest range that is free, in steps of the allocation unit.
   uint32_t live = 0;
   std::array<bool, kColumns> taken{};
@@ -408,11 +414,15 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   ++asked;
   ++decided;
   for (const Allocation& a : allocations_) {
-    if (a.rank != w.rank || a.warp == w.index || a.columns >= columns || !w.known.any.knows(a.warp, a.event)) continue;
-    Sighting& s = see(Fault::kGrowing, w, here, a.instruction);
-    s.first = a.columns;
-    s.second = columns;
-    s.other_warp = warps_[a.warp]->number;
+    if (a.rank != w.rank || a.warp == w.index || a.columns == columns) continue;
+    const bool ordered = w.known.any.knows(a.warp, a.event);
+    if (ordered && a.columns > columns) continue;
+    // Where nothing orders the two, the larger one may come second.
+    const bool this_one = a.columns < columns;
+    Sighting& s = see(Fault::kGrowing, this_one ? w : *warps_[a.warp], this_one ? here : a.instruction, this_one ? a.instruction : here);
+    s.first = std::min(a.columns, columns);
+    s.second = std::max(a.columns, columns);
+    s.other_warp = this_one ? warps_[a.warp]->number : w.number;
     break;
   }
   if (const auto r = relinquished_.find(w.rank); r != relinquished_.end() && r->second.warp != w.index) {
@@ -470,8 +480,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     erase_words(where, where + 4);
     words_[where] = std::move(word);
   }
-  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base));
-  (void)form;
+  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base), static_cast<int32_t>(columns));
   return true;
 }
 
@@ -558,7 +567,7 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   for (const std::unique_ptr<Warp>& other : warps_) {
     if (other->state == State::kAlloc && other->rank == w.rank) other->state = State::kReady;
   }
-  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base));
+  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base), -static_cast<int32_t>(a.columns));
   (void)n;
 }
 
@@ -874,7 +883,8 @@ void Run::finish() {
   for (const Remote& r : remote_) {
     ++asked;
     ++decided;
-    if (r.is_copy && r.observed) continue;
+    // A copy that signals a barrier which its CTA never waits on says nothing of when it is done with.
+    if (r.is_copy && (r.observed || !waited.contains(r.target))) continue;
     const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;

@@ -32,6 +32,23 @@ uint32_t largest_barrier(const Module& module, uint32_t function) {
 
 }  // namespace
 
+namespace {
+
+bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
+  for (uint32_t i = kernel.first_instruction; i < kernel.last_instruction; ++i) {
+    const ptx::Instruction& instruction = module.instructions[i];
+    const ptx::Operand* operands = module.operands_of(instruction);
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      if (operands[n].kind != ptx::Operand::Kind::kSpecial) continue;
+      const std::string_view name = module.special_registers[operands[n].ref];
+      if (name == "%tid.y" || name == "%tid.z") return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, ptx::Dimensions cluster, bool uses_pairs) {
   Launch out;
   const auto number = static_cast<uint32_t>(&kernel - module.functions.data());
@@ -52,6 +69,12 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   }
   if (out.block.count() > 1024) out.block = {1024, 1, 1};  // no kernel can be launched with more
 
+  // .maxntid bounds the number of threads; a kernel that reads another dimension of its thread's place is launched in a
+  // shape that nothing states.
+  if (out.block_ground != Launch::Ground::kStated && out.block.y == 1 && out.block.z == 1 && reads_more_dimensions(module, kernel)) {
+    out.block_ground = Launch::Ground::kAssumed;
+    out.shape_unknown = true;
+  }
   if (kernel.reqnctapercluster.given()) {
     out.cluster = kernel.reqnctapercluster;
     out.cluster_ground = Launch::Ground::kStated;

@@ -18,6 +18,8 @@ struct Launch {
   Ground block_ground = Ground::kAssumed;
   ptx::Dimensions cluster;  // CTAs
   Ground cluster_ground = Ground::kAssumed;
+  // The kernel reads more dimensions of a thread's place than its bounds say: which threads make a warp is not known.
+  bool shape_unknown = false;
 
   uint32_t threads() const { return static_cast<uint32_t>(block.count()); }
   uint32_t warps() const { return (threads() + 31) / 32; }

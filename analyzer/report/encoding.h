@@ -25,4 +25,7 @@ size_t utf16_length(std::string_view text);
 // the encoding nor move the cursor. Line ends and tabs become a space.
 std::string printable(std::string_view text);
 
+// A kernel's name for a reader: demangled, and cut where template arguments make it longer than a line.
+std::string readable_kernel(const std::string& name);
+
 }  // namespace tmemlint::report

@@ -20,12 +20,11 @@ bool same_ptx_finding(const Finding& a, const Finding& b) {
   return a.rule == b.rule && a.kernel == b.kernel && a.message == b.message && ptx_key(a.place) == ptx_key(b.place);
 }
 
-// Unrolling and inlining copy an instruction: the author wrote it once and edits it once. Columns must be known, since
+// Unrolling, inlining and template instances copy an instruction: the author wrote it once and edits it once. Columns must be known, since
 // one line can hold several statements.
 bool same_source_finding(const Finding& a, const Finding& b) {
   return a.place.has_source && b.place.has_source && a.place.source.column != 0 && a.rule == b.rule &&
-         a.kernel == b.kernel && a.message == b.message && path_of(a.place) == path_of(b.place) &&
-         a.place.source == b.place.source && a.place.inlined_at == b.place.inlined_at;
+         a.message == b.message && path_of(a.place) == path_of(b.place) && a.place.source == b.place.source && a.place.inlined_at == b.place.inlined_at;
 }
 
 void unite(Finding& into, const Finding& other) {
@@ -47,7 +46,7 @@ void finish_findings(std::vector<Finding>& findings) {
   });
   std::vector<Finding> kept;
   // The finding that others with the same source position fold into: the first one in PTX order.
-  using SourceKey = std::tuple<std::string, std::string, std::string, uint32_t, uint32_t>;
+  using SourceKey = std::tuple<std::string, std::string, uint32_t, uint32_t>;
   std::set<std::pair<SourceKey, size_t>> by_source;
   for (Finding& finding : findings) {
     if (!kept.empty() && same_ptx_finding(kept.back(), finding)) {
@@ -56,7 +55,7 @@ void finish_findings(std::vector<Finding>& findings) {
     }
     if (finding.place.has_source) {
       const SourcePosition& source = finding.place.source;
-      SourceKey key(finding.rule, finding.kernel, source.file, source.line, source.column);
+      SourceKey key(finding.rule, source.file, source.line, source.column);
       bool folded = false;
       for (auto it = by_source.lower_bound({key, 0}); it != by_source.end() && it->first == key; ++it) {
         Finding& first = kept[it->second];
@@ -64,7 +63,8 @@ void finish_findings(std::vector<Finding>& findings) {
         unite(first, finding);
         constexpr size_t kCopiesShown = 8;
         if (first.related.size() < kCopiesShown) {
-          first.related.push_back({finding.place, "the same in another copy of this code"});
+          first.related.push_back({finding.place, finding.kernel == first.kernel ? "the same in another copy of this code"
+                                                                                 : "the same in another kernel"});
         }
         folded = true;
         break;

@@ -73,7 +73,19 @@ struct Summary {
   uint64_t error = 0, warning = 0, note = 0, incomplete = 0;
 };
 
+// What --stats says of a kernel.
+struct KernelStats {
+  std::string file, kernel;
+  uint64_t asked = 0;      // questions of the joint run: an access against a release, a free or an overwrite of its columns,
+                           // a read of an address slot, a round of a barrier
+  uint64_t decided = 0;
+  uint64_t scenarios = 0;
+  uint64_t stepped = 0;    // warp-instructions, over all scenarios
+  uint64_t evaluated = 0;  // warp-instructions of the evaluation of each warp along all its paths
+};
+
 struct Results {
+  std::vector<KernelStats> stats;
   std::vector<Finding> findings;
   std::vector<Incomplete> incomplete;
   std::vector<InputError> errors;

@@ -79,13 +79,13 @@ public:
       note(fix.place, (inserts ? "insert here: " : "replace this by: ") + printable(fix.text));
     }
     for (size_t i = 0; i < finding.path.size(); ++i) {
-      note(finding.path[i].place, "step " + std::to_string(i + 1) + ": " + printable(finding.path[i].message));
+      step(finding.path[i].place, "step " + std::to_string(i + 1) + ": " + printable(finding.path[i].message));
     }
   }
 
   void incomplete(const Incomplete& first, uint64_t places) {
     std::string message = printable(first.reason);
-    if (!first.kernel.empty()) message += " (kernel " + printable(first.kernel) + ")";
+    if (!first.kernel.empty()) message += " (kernel " + printable(readable_kernel(first.kernel)) + ")";
     if (places > 1) message += " [" + counted(places, "place") + ", the first is here]";
     head(ptx_position(first.place), "incomplete", Color::kIncomplete, message, "");
     if (has_source_line(first.place)) {
@@ -102,7 +102,13 @@ public:
     ptx_line(*error.text, error.span);
   }
 
-  void assumption(const std::string& assumption) { head("tmemlint:", "note", Color::kNote, printable(assumption), ""); }
+  void assumption(const std::string& assumption) {
+    // "kernel: what was assumed"
+    const size_t colon = assumption.find(": ");
+    std::string text = assumption;
+    if (colon != std::string::npos) text = readable_kernel(assumption.substr(0, colon)) + assumption.substr(colon);
+    head("tmemlint:", "note", Color::kNote, printable(text), "");
+  }
 
 private:
   std::string paint(std::string_view color, std::string_view text) const {
@@ -117,7 +123,7 @@ private:
     kernel_ = finding.kernel;
     file_ = path;
     raw_line(paint(Color::kBold, printable(path) + ":") + " in kernel " +
-             paint(Color::kBold, printable(finding.kernel)) + ":");
+             paint(Color::kBold, printable(readable_kernel(finding.kernel))) + ":");
   }
 
   void head(const std::string& position, std::string_view level, std::string_view color, std::string_view message,
@@ -126,6 +132,12 @@ private:
     const bool loud = level != "note";
     raw_line(paint(Color::kBold, position) + " " + paint(color, label) + " " +
              (loud ? paint(Color::kBold, message) : std::string(message)) + std::string(rule));
+  }
+
+  // A step of the path is one line: what stands there is not what is to be changed.
+  void step(const Place& at, const std::string& message) {
+    const bool readable = has_source_line(at) && sources_ != nullptr && sources_->line(at.source).has_value();
+    head(readable ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
   }
 
   void note(const Place& at, const std::string& message) { place(at, "note", Color::kNote, message, ""); }
@@ -155,9 +167,18 @@ private:
     }
   }
 
+  // Of a long chain of calls the innermost and the two outermost: the author's own code is at the outer end, and what lies
+  // between is a library's.
   void inlined(const Place& at) {
-    for (const SourcePosition& call : at.inlined_at) {
-      std::string position = position_text(call);
+    constexpr size_t kOuter = 2;
+    const size_t count = at.inlined_at.size();
+    for (size_t n = 0; n < count; ++n) {
+      if (n == 1 && count > kOuter + 2) {
+        const size_t left_out = count - 1 - kOuter;
+        head(position_text(at.source), "note", Color::kNote, "inlined through " + counted(left_out, "more call"), "");
+        n = count - kOuter;
+      }
+      std::string position = position_text(at.inlined_at[n]);
       position.pop_back();  // the colon: this one stands inside the message
       head(position_text(at.source), "note", Color::kNote, "inlined at " + position, "");
     }
@@ -209,6 +230,19 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
   for (const Finding& finding : results.findings) printer.finding(finding);
   print_incomplete(results.incomplete, printer);
   for (const std::string& assumption : results.assumptions) printer.assumption(assumption);
+  for (const KernelStats& s : results.stats) {
+    printer.raw_line(printable(s.file) + ": " + printable(readable_kernel(s.kernel)) + ": " + std::to_string(s.decided) + " of " +
+                     counted(s.asked, "question") + " decided, " + counted(s.scenarios, "scenario") + ", " +
+                     counted(s.stepped, "warp-instruction") + " stepped together, " + std::to_string(s.evaluated) + " evaluated warp by warp");
+  }
+  if (results.stats.size() > 1) {
+    KernelStats all;
+    for (const KernelStats& s : results.stats) {
+      all.asked += s.asked;
+      all.decided += s.decided;
+    }
+    printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") + " decided");
+  }
   printer.raw_line(summary_line(results, hidden_notes));
   return printer.take();
 }

@@ -498,7 +498,7 @@ class Evaluator {
       if (out_.graph.steps > setting_.step_budget) {
         stopped_ = true;
         uncertain(b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) +
-                         " per warp");
+                         "");
         return;
       }
       if (!leave(b, waiting)) return;

@@ -25,7 +25,7 @@ struct Setting {
   uint32_t warp = 0;                           // in the CTA
   std::vector<const SharedWrites*> others;     // of the other warps of the CTA
   uint64_t exchange = 0;                       // how often the warps have told each other what they write
-  uint64_t step_budget = 2'000'000;
+  uint64_t step_budget = 200'000;
 };
 
 struct Evaluation {

@@ -86,6 +86,14 @@ Value Machine::special(std::string_view name) {
   return term(name, Uniformity::kCta);
 }
 
+Value Machine::of_lane(const Value& value, unsigned lane, unsigned width) {
+  const Value v = terms_.lane(value, lane);
+  if (v.base == 0 || terms_[v.base].uniformity != Uniformity::kLane) return v;
+  Value picked = terms_.opaque(kLaneSite | v.base, lane, Uniformity::kWarp, terms_.loops(v), width);
+  picked.number = v.number;
+  return picked;
+}
+
 Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
   if (serial != nullptr) return terms_.opaque(kSerialSite, ++*serial, uniformity, 0, width);
   return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
@@ -221,6 +229,7 @@ void Machine::execute(const Step& step, uint32_t number) {
     return;
   }
   const Meaning& m = meaning(step);
+  if (m.atomic && common == nullptr) change_atomically(step, m);
   switch (m.action) {
     case Action::kPure: pure(step, m); break;
     case Action::kCompare: compare(step, m); break;
@@ -408,12 +417,7 @@ void Machine::shuffle(const Step& step, const Meaning& m) {
       for (unsigned l = 0; l < kLanes; ++l) n[l] = terms_.number_in(a, source(l));
       v = terms_.from_lanes(n, w);
     } else if (one) {
-      v = terms_.lane(a, source(0));
-      if (v.base != 0 && terms_[v.base].uniformity == Uniformity::kLane) {
-        Value picked = terms_.opaque(kLaneSite | v.base, source(0), Uniformity::kWarp, terms_.loops(v), w);
-        picked.number = v.number;
-        v = picked;
-      }
+      v = of_lane(a, source(0), w);
     } else {
       v = unknown(step_, 0, Uniformity::kLane, w);
     }
@@ -532,7 +536,7 @@ void Machine::note_read(uint64_t address, unsigned bytes) {
 Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index) {
   const uint64_t window = kernel::window_of(address);
   std::optional<Value> own = memory.load(terms_, address, bytes);
-  if (window == kSharedWindow && common != nullptr) return common->load_shared(address, bytes);
+  if (window == kSharedWindow && common != nullptr) return common->load_shared(address, bytes, m.fresh);
   if (window == kSharedWindow) {
     note_read(address, bytes);
     std::vector<Value> candidates;
@@ -582,7 +586,7 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
   const uint32_t lanes = guard_.yes | guard_.unknown;
   if (common != nullptr && address.known() && terms_.uniform(address, lanes)) {
     const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
-    if (kernel::window_of(at) == kSharedWindow) return common->load_shared(at, bytes);
+    if (kernel::window_of(at) == kSharedWindow) return common->load_shared(at, bytes, m.fresh);
   }
   if (bytes > 8) return unknown(site, index, terms_.uniform(address, lanes) ? Uniformity::kWarp : Uniformity::kLane, 64);
   Value v;
@@ -652,7 +656,7 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
       }
       return;
     }
-    const Value one = terms_.lane(value, static_cast<unsigned>(std::countr_zero(lanes)));
+    const Value one = of_lane(value, static_cast<unsigned>(std::countr_zero(lanes)), std::min(64u, bytes * 8));
     common->store_shared(at, bytes, &one);
     return;
   }
@@ -674,7 +678,7 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     if (!terms_.uniform(stored, lanes)) {
       stored = unknown(site, 300, Uniformity::kWarp, width);
     } else {
-      stored = terms_.lane(stored, static_cast<unsigned>(std::countr_zero(lanes)));
+      stored = of_lane(stored, static_cast<unsigned>(std::countr_zero(lanes)), width);
     }
     SharedWrites::Record record;
     record.bytes = static_cast<uint8_t>(bytes);
@@ -705,6 +709,21 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
   }
   memory.store(at, bytes, stored);
+}
+
+// The word at a known shared address holds something unknown from now on, for every warp.
+void Machine::change_atomically(const Step& step, const Meaning& m) {
+  for (unsigned n = 0; n < step.argument_count; ++n) {
+    if (!arg(step, n).address) continue;
+    const Value address = generic_address(arg(step, n), m.space);
+    if (!address.constant() || kernel::window_of(address.number) != kSharedWindow) return;
+    SharedWrites::Record record;
+    record.bytes = 8;
+    record.unknown = true;
+    writes.add(address.number, record);
+    memory.clobber(address.number, record.bytes);
+    return;
+  }
 }
 
 void Machine::store_step(const Step& step, const Meaning& m) {

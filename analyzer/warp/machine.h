@@ -27,7 +27,8 @@ class CommonMemory {
  public:
   virtual ~CommonMemory() = default;
   // A word of up to 16 bytes of shared memory.
-  virtual Value load_shared(uint64_t address, unsigned bytes) = 0;
+  // `polls`: the load may see what other threads write meanwhile (volatile, relaxed, acquire).
+  virtual Value load_shared(uint64_t address, unsigned bytes, bool polls) = 0;
   // A word that the executing lanes write; nothing when they write another value each, or one that is not known.
   virtual void store_shared(uint64_t address, unsigned bytes, const Value* value) = 0;
   // A word of global memory at an address that is the same in all executing lanes.
@@ -73,6 +74,8 @@ class Machine {
   Truth truth_of(const Value& predicate, uint32_t lanes);
   // The lanes of `active` in which a step's guard holds; unknown ones are in the Truth.
   Truth guard_of(const Step& step);
+  // The word that one lane holds, as a value that every lane may see.
+  Value of_lane(const Value& value, unsigned lane, unsigned width);
   Value unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width);
 
  private:
@@ -87,6 +90,7 @@ class Machine {
   void elect(const Step& step);
   void load(const Step& step, const Meaning& m);
   void store_step(const Step& step, const Meaning& m);
+  void change_atomically(const Step& step, const Meaning& m);
   void generic(const Step& step, const Meaning& m);
   void fresh(const Step& step);
   void copy_in(const Step& step);

@@ -195,6 +195,10 @@ bool decode_asynchronous(Meaning& m, const Opcode& opcode) {
 
 bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   const std::string_view root = opcode.root;
+  if (root == "atom" || root == "red") {
+    m.atomic = true;
+    m.space = space_of(opcode);
+  }
   if (root == "ld" || root == "ldu") {
     m.action = Action::kLoad;
     m.space = space_of(opcode);

@@ -77,6 +77,7 @@ struct Meaning {
   ptx::Form form;            // kTcgen05
   uint8_t destinations = 1;  // how many leading top-level operands are written
   bool is_move_like = false; // passes loaded data on without using it: mov, packing, integer cvt, shl/or
+  bool atomic = false;       // atom, red: changes a word of memory
   bool uniform_result = false;  // kFresh: the same in all lanes
   bool writes_shared = false;  // writes shared memory in a way that is not modelled byte by byte
 };

@@ -17,8 +17,11 @@ using ptx::Operand;
 
 namespace {
 
-bool is_event(Action a) {
-  switch (a) {
+bool is_event(const Meaning& m) {
+  // Words of shared memory that warps poll.
+  if (m.atomic && m.space != MemorySpace::kGlobal) return true;
+  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric)) return true;
+  switch (m.action) {
     case Action::kTcgen05: case Action::kMbarrier: case Action::kBarrier: case Action::kClusterBarrier:
     case Action::kProxyFence: case Action::kAsyncCopy: case Action::kGridDependency: return true;
     default: return false;
@@ -213,7 +216,7 @@ class Compiler {
       if (block.ending == Ending::kExit || block.call != Block::Call::kNone) need_block(b);
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (is_event(m.action)) {
+        if (is_event(m)) {
           need_event(block.frame, i, m);
           need_block(b);
         } else if (!out_.loads.empty() && touches_loads(block.frame, i, m)) {
@@ -235,7 +238,7 @@ class Compiler {
         for (uint32_t n = count[r]; n < count[r + 1]; ++n) {
           const uint32_t i = writers[n].instruction;
           need_block(writers[n].block);
-          if (is_event(meaning(i).action)) continue;
+          if (is_event(meaning(i)) && meaning(i).action != Action::kLoad) continue;
           need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
             const MemorySpace s = meaning(i).space;
@@ -375,7 +378,7 @@ class Compiler {
 
   bool wanted(uint32_t frame, uint32_t i) const {
     const Meaning& m = meaning(i);
-    if (is_event(m.action)) return true;
+    if (is_event(m)) return true;
     if (m.action == Action::kNothing) return false;
     if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
     bool needed = false;
