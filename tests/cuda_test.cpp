@@ -169,6 +169,8 @@ const std::map<std::pair<std::string, std::string>, std::string>& explained() {
   static const std::map<std::pair<std::string, std::string>, std::string> all = {
       {{"read-before-wait-bad.cu", "tmem-missing-wait-ld"},
        "a warning only where the author's order is known; a note in PTX"},
+      {{"mbarrier-count-bad.cu", "tmem-mbarrier-count"},
+       "the wrong count is found in both; that it ends in a hang is seen only where nvcc has unrolled the stages"},
       {{"asm-volatile-bad.cu", "tmem-missing-wait-ld"}, "nvcc moves the load that is not volatile behind its wait"},
   };
   return all;
