@@ -3,6 +3,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
@@ -119,6 +120,14 @@ bool is_move(const Instruction& i) {
                    llvm::FreezeInst>(i);
 }
 
+// What the front end made of the statement itself: the stores and conversions of `"=r"(array[i])`.
+bool at_same_place(const Instruction& a, const Instruction& b) {
+  const llvm::DILocation* x = a.getDebugLoc().get();
+  const llvm::DILocation* y = b.getDebugLoc().get();
+  return x != nullptr && y != nullptr && x->getLine() == y->getLine() && x->getColumn() == y->getColumn() &&
+         x->getFilename() == y->getFilename();
+}
+
 // The first instruction that uses a result of the load and that a path reaches without a wait; and a wait does follow
 // it. (Without any wait, the analysis of the PTX speaks.)
 void check_reads(CallBase& load, std::vector<IrFact>& out) {
@@ -130,13 +139,13 @@ void check_reads(CallBase& load, std::vector<IrFact>& out) {
     for (const llvm::User* user : value->users()) {
       const auto* i = llvm::dyn_cast<Instruction>(user);
       if (i == nullptr || !seen.insert(i).second) continue;
-      if (is_move(*i)) {
-        if (!llvm::isa<llvm::PHINode>(i)) work.push_back(i);  // a loop's carried value is another round's business
-      } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
-                 store != nullptr &&
-                 (store->getDebugLoc() == load.getDebugLoc() ||
-                  llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand())))) {
-        // The statement's own `"=r"(array[i])`, or an array that stayed in memory: no read that the author wrote.
+      const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
+      if (is_move(*i) || at_same_place(*i, load)) {
+        // A loop's carried value is another round's business.
+        if (!llvm::isa<llvm::PHINode>(i)) work.push_back(i);
+      } else if (store != nullptr &&
+                 llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand()))) {
+        // An array that stayed in memory: no read that the author wrote.
       } else if (const llvm::InlineAsm* code = asm_of(*i);
                  code != nullptr && llvm::StringRef(code->getAsmString()).contains("tcgen05.wait")) {
         // A wait that names the registers, to tie them to it.
