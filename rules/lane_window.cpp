@@ -53,7 +53,12 @@ void check_lane_window(Context& context) {
       const bool access = form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed || form.op == ptx::Tcgen05::kSt;
       // Addresses that differ between lanes are another rule's matter.
       if (!access || form.lanes == 0 || !context.terms().uniform(e.address, e.lanes)) continue;
-      const std::vector<uint64_t> starts = start_lanes(context, e);
+      std::vector<uint64_t> starts = start_lanes(context, e);
+      if (starts.empty()) {
+        // The joint run has an address for each time that it came here.
+        const auto seen = context.joint().places.find({e.instruction, w.warp});
+        if (seen != context.joint().places.end() && seen->second.all) starts.assign(seen->second.lanes.begin(), seen->second.lanes.end());
+      }
       if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
       const uint64_t first = 32 * (w.warp % 4);
       for (uint64_t start : starts) {

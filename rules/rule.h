@@ -1,7 +1,7 @@
 // What a rule is, and the list of all of them.
 //
 // A rule is one file in this folder that defines one `const Rule`, and one line in registry.cpp. Its page is
-// docs/rules/<id>.md; its labelled kernels are in fixtures/cases. tests/rules_complete_test.cpp checks that all three are there.
+// docs/rules/<id>.md; its labelled kernels are in fixtures/cases. tests/cases_test.cpp checks that all three are there.
 #pragma once
 
 #include <string_view>

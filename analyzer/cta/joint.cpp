@@ -30,10 +30,7 @@ class Driver {
     }
     size_t flips = 0;
     for (uint32_t block : first.choices) {
-      if (++flips > kMaxFlips) {
-        note(ground_.analysis->graph.blocks[block].ender, "more unknown conditions than scenarios that the joint run makes");
-        break;
-      }
+      if (++flips > kMaxFlips) break;
       Policy p;
       p.flipped = {block};
       scenario(p);
@@ -46,9 +43,13 @@ class Driver {
       s.at = commit;
       add(std::move(s));
     }
-    if (unfinished_) {
-      note(ground_.analysis->tcgen05.front(), "not every scenario of this kernel was stepped: the budget of " +
-                                                  std::to_string(setting_.step_budget) + " steps was used up");
+    const size_t untried = first.choices.size() > kMaxFlips ? first.choices.size() - kMaxFlips : 0;
+    if (unfinished_ || untried != 0) {
+      std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
+      if (unfinished_) reason += "the budget of " + std::to_string(setting_.step_budget) + " steps was used up";
+      if (unfinished_ && untried != 0) reason += ", and ";
+      if (untried != 0) reason += "of " + std::to_string(first.choices.size()) + " unknown conditions " + std::to_string(untried) + " were taken one way";
+      note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
     one_finding_each();
     return std::move(out_);
@@ -91,6 +92,11 @@ class Driver {
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
+    for (auto& [key, places] : run.places) {
+      Places& all = out_.places[key];
+      all.lanes.insert(places.lanes.begin(), places.lanes.end());
+      all.all = all.all && places.all;
+    }
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), run.chose_trips};
   }

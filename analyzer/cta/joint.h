@@ -7,7 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/warp/events.h"
@@ -86,7 +89,14 @@ struct Step {
   int32_t columns = 0;  // that an alloc took, or (negative) a dealloc gave back
 };
 
+// Where the executions of an ld or st by one warp of a CTA start.
+struct Places {
+  std::set<uint32_t> lanes;
+  bool all = true;  // every execution's address was known
+};
+
 struct Joint {
+  std::map<std::pair<uint32_t, uint32_t>, Places> places;  // by instruction and warp
   std::vector<Sighting> sightings;           // one per fault and pair of instructions
   std::vector<warp::Uncertain> uncertain;    // questions that could not be decided
   std::vector<Step> log;                     // of the first scenario

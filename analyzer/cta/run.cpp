@@ -90,6 +90,12 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   }
 }
 
+const ptx::OperandRoles& Ground::roles_of(uint32_t instruction, const ptx::Form& form) const {
+  const auto [it, fresh] = roles_.try_emplace(instruction);
+  if (fresh) it->second = ptx::roles(*analysis->module, analysis->module->instructions[instruction], form);
+  return it->second;
+}
+
 std::array<uint32_t, 2> Ground::events_ahead(uint32_t block) const {
   auto [it, fresh] = ahead_.try_emplace(block);
   if (!fresh) return it->second;
@@ -138,7 +144,7 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
   ranks_ = ground.uses_cluster ? std::max(1u, launch_.ctas()) : 1;
   facts_.unlimited = true;
   const size_t count = size_t{ranks_} * warps_per_cta_;
-  columns_.assign(ranks_, std::vector<Column>(kColumns));
+  columns_.assign(ranks_, Columns());
   for (uint32_t r = 0; r < ranks_; ++r) {
     for (uint32_t n = 0; n < warps_per_cta_; ++n) {
       auto w = std::make_unique<Warp>(ground, terms_, r, n, count);
@@ -176,6 +182,7 @@ void Run::told(Warp& w, const Knowledge& k) {
 void Run::tick_access() {
   if (current_->ticked_step == steps + 1) return;
   current_->ticked_step = steps + 1;
+  step_knowledge_ = nullptr;
   tick(*current_);
 }
 
@@ -247,13 +254,15 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   const uint32_t here = instruction_of(w.step);
   Word fresh;
   fresh.bytes = bytes;
-  for (const std::unique_ptr<Warp>& other : warps_) {
-    if (other->state == State::kPoll) other->state = State::kReady;
+  if (polling_ != 0) {
+    for (const std::unique_ptr<Warp>& other : warps_) {
+      if (other->state == State::kPoll) other->state = State::kReady;
+    }
+    polling_ = 0;
   }
   fresh.warp = w.index;
   fresh.event = w.known.any.event(w.index);
   fresh.instruction = here;
-  fresh.knowledge = std::make_shared<Knowledge>(handed_on(w));
   ++writes_;
   for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
@@ -277,7 +286,11 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   auto near = words_.lower_bound(address >= 16 ? address - 16 : 0);
   const bool touches = near != words_.end() && near->first < address + bytes;
   if (touches) erase_words(address, address + bytes);
-  if (fresh.known || touches) words_[address] = std::move(fresh);
+  if (fresh.known || touches) {
+    if (step_knowledge_ == nullptr) step_knowledge_ = std::make_shared<Knowledge>(handed_on(w));
+    fresh.knowledge = step_knowledge_;
+    words_[address] = std::move(fresh);
+  }
   for (uint32_t granule = address / 16; granule <= (address + bytes - 1) / 16; ++granule) {
     stored_[granule] = {w.index, w.known.any.event(w.index), here};
   }
@@ -629,6 +642,7 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   const bool again = w.polled == std::pair{n, writes_};
   if ((again || atomic) && !w.released) {
     w.state = State::kPoll;
+    ++polling_;
     return false;
   }
   w.released = false;
@@ -649,8 +663,9 @@ void Run::atomic(Warp& w, const warp::Step& step) {
     Word& word = words_[static_cast<uint32_t>(address.number)];
     word.known = false;
     word.atomic = true;
-    if (word.knowledge == nullptr) word.knowledge = std::make_shared<Knowledge>(warps_.size());
-    word.knowledge->join(handed_on(w));
+    auto joined = std::make_shared<Knowledge>(handed_on(w));
+    if (word.knowledge != nullptr) joined->join(*word.knowledge);
+    word.knowledge = std::move(joined);
     word.warp = w.index;
     word.event = w.known.any.event(w.index);
     ++writes_;

@@ -33,6 +33,7 @@ struct Ground {
   kernel::Control control;
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
+  const ptx::OperandRoles& roles_of(uint32_t instruction, const ptx::Form& form) const;
   std::vector<bool> guards_writes;   // by block: its branch decides whether a loop that writes Tensor Memory is entered
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   bool uses_cluster = false;  // some instruction may reach another CTA
@@ -41,6 +42,7 @@ struct Ground {
  private:
   std::vector<uint32_t> events_in_;  // by block
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
+  mutable std::unordered_map<uint32_t, ptx::OperandRoles> roles_;  // by instruction
 };
 
 class Run : private warp::CommonMemory {
@@ -63,6 +65,7 @@ class Run : private warp::CommonMemory {
   bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;            // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
+  std::map<std::pair<uint32_t, uint32_t>, Places> places;
   std::set<uint32_t> odd_allocs;    // allocs of a size that is not legal: their own rule says so
   std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
 
@@ -241,6 +244,8 @@ class Run : private warp::CommonMemory {
   bool stopped_ = false;
   uint64_t serial_ = 0;
   unsigned polls_released_ = 0;
+  unsigned polling_ = 0;  // warps that wait for a word
+  std::shared_ptr<Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
   uint64_t writes_ = 0;  // of words of shared memory
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
@@ -261,7 +266,7 @@ class Run : private warp::CommonMemory {
   std::vector<std::pair<uint32_t, Sighting>> unwritten_reads_;  // access, what it will be if nothing excuses it
   std::vector<Allocation> allocations_;
   std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
-  std::vector<std::vector<Column>> columns_;  // by rank
+  std::vector<Columns> columns_;              // by rank
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> early_reads_;  // shared address -> warp, event, of words nobody wrote
   std::vector<bool> walked_;                  // scratch of decide_truths, by term
   std::set<uint32_t> wrote_;                  // instructions that wrote Tensor Memory

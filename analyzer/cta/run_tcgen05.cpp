@@ -145,13 +145,11 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   uint32_t end = std::min(at.column + columns, kColumns);
   if (at.column >= kColumns) return;
   bool any_written = false;
-  for (uint32_t c = at.column; c < end; ++c) {
-    Column& column = columns_[rank][c];
+  columns_[rank].each(at.column, end, [&](Column& column) {
     any_written = any_written || (column.written & halves) != 0;
     for (uint32_t write : {column.last_write, column.older_write}) {
       if (write != UINT32_MAX && operations_[accesses_[write].operation].complete(w.known.any)) accesses_[id].fed = true;
     }
-    if (column.touches.empty()) continue;
     for (const Touch& t : column.touches) {
       if ((t.halves & halves) == 0 || checked_[t.access] == id) continue;
       checked_[t.access] = id;
@@ -164,7 +162,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       }
       conflict(w, t.access, id, rank, has_older);
     }
-  }
+  });
   if (writes && own) wrote_.insert(here);
   if (reads && !any_written && own && of != nullptr && of->live) {
     Sighting s;
@@ -177,11 +175,10 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   }
   if (writes && !certain && of != nullptr) {
     // How far it reaches is not known: what lies behind counts as written.
-    for (uint32_t c = at.column; c < std::min(of->base + of->columns, kColumns); ++c) columns_[rank][c].written |= halves;
+    columns_[rank].each(at.column, of->base + of->columns, [&](Column& c) { c.written |= halves; });
   }
   const Operation mine = operations_[operation];
-  for (uint32_t c = at.column; c < end; ++c) {
-    Column& column = columns_[rank][c];
+  columns_[rank].each(at.column, end, [&](Column& column) {
     if (writes) {
       column.written |= halves;
       if (column.last_write != UINT32_MAX) {
@@ -204,7 +201,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       return same_tracker && (writes || !old.writes) && (old.role == role || role == Role::kAccumulator);
     });
     column.touches.push_back({id, halves});
-  }
+  });
 }
 
 void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t rank, bool has_older) {
@@ -328,8 +325,7 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
 }
 
 bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
-  const ptx::Instruction& instruction = graph_.module->instructions[step.instruction];
-  const ptx::OperandRoles roles = ptx::roles(*graph_.module, instruction, m.form);
+  const ptx::OperandRoles& roles = ground_.roles_of(step.instruction, m.form);
   switch (m.form.op) {
     case Tcgen05::kAlloc: return alloc(w, n, step, roles, m.form, lanes);
     case Tcgen05::kDealloc: dealloc(w, n, step, roles, m.form, lanes); break;
@@ -450,7 +446,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   a.event = w.known.any.event(w.index);
   a.slot = slot ? static_cast<uint32_t>(*slot) : 0;
   allocations_.push_back(a);
-  for (uint32_t c = base; c < base + columns; ++c) columns_[w.rank][c] = Column{};
+  columns_[w.rank].clear(base, base + columns);
   if (slot) {
     const auto where = static_cast<uint32_t>(*slot);
     Word word;
@@ -531,13 +527,13 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   if (a.warp != w.index) see(Fault::kForeignDealloc, w, here, a.instruction).other_warp = warps_[a.warp]->number;
   std::vector<uint32_t> seen;
   auto all_touches = [&](uint32_t rank) {
-    for (uint32_t c = a.base; c < std::min(a.base + a.columns, kColumns); ++c) {
-      for (const Touch& t : columns_[rank][c].touches) {
+    columns_[rank].each(a.base, a.base + a.columns, [&](Column& column) {
+      for (const Touch& t : column.touches) {
         if (std::find(seen.begin(), seen.end(), t.access) != seen.end()) continue;
         seen.push_back(t.access);
         freed(w, accesses_[t.access], here, rank, form.cta_group);
       }
-    }
+    });
   };
   all_touches(w.rank);
   if (form.cta_group == 2 && ranks_ > 1) {
@@ -589,6 +585,9 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
+  Places& seen = places[{step.instruction, w.number}];
+  if (at.known) seen.lanes.insert(at.lane);
+  else seen.all = false;
   // A warp reaches the 32 lanes of its place in the warpgroup, whatever else the address says.
   const uint32_t window = (w.number % 4) * 2;
   auto halves = static_cast<uint8_t>(3u << window);

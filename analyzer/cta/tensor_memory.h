@@ -1,7 +1,10 @@
 // Tensor Memory of the CTAs of a cluster as the joint run keeps it: what is allocated, and who last touched what.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "analyzer/cta/clock.h"
@@ -80,6 +83,36 @@ struct Column {
 // Whether the later of two operations of one thread (or of threads that are ordered) may follow without waiting: the pairs
 // that execute in issue order (ISA 9.7.16.6.2).
 bool pipelined(const Operation& first, Role first_role, const Operation& second, Role second_role);
+
+// The columns of one CTA, adjacent ones that were always touched together as one: few, since kernels access whole tiles.
+class Columns {
+ public:
+  Columns() { runs_[0] = Column{}; }
+
+  // Calls `f` for the runs of columns that make up [begin, end); runs are split at the ends.
+  template <typename F>
+  void each(uint32_t begin, uint32_t end, F&& f) {
+    end = std::min(end, kColumns);
+    if (begin >= end) return;
+    split(begin);
+    split(end);
+    for (auto at = runs_.lower_bound(begin); at != runs_.end() && at->first < end; ++at) f(at->second);
+  }
+  void clear(uint32_t begin, uint32_t end) {
+    each(begin, end, [](Column& c) { c = Column{}; });
+    // All alike now: one run again.
+    runs_.erase(runs_.upper_bound(begin), runs_.lower_bound(std::min(end, kColumns)));
+  }
+
+ private:
+  void split(uint32_t at) {
+    if (at >= kColumns) return;
+    auto next = runs_.upper_bound(at);
+    auto run = std::prev(next);
+    if (run->first != at) runs_.emplace_hint(next, at, run->second);
+  }
+  std::map<uint32_t, Column> runs_;  // by first column
+};
 
 // Columns that a cp writes (ISA 9.7.16.9).
 uint32_t cp_columns(ptx::CpShape shape);

@@ -581,6 +581,42 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
   return unknown(site, 200 + index, window == kLocalWindow ? Uniformity::kLane : Uniformity::kWarp, bytes * 8);
 }
 
+// An element of a small array, at an index that may be one of a few: one of the words that stand there.
+std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index, uint64_t site) {
+  constexpr size_t kMost = 8;
+  if (!terms_.uniform(address, kAllLanes)) return std::nullopt;
+  const auto places = terms_.enumerate(address, 0, 64, filter(terms_, facts));
+  if (!places || places->empty() || places->size() > kMost) return std::nullopt;
+  std::vector<Value> words;
+  for (uint64_t at : *places) {
+    const uint64_t window = kernel::window_of(at);
+    if (window != kLocalWindow && window != kSharedWindow) return std::nullopt;
+    words.push_back(load_known(at, m, bytes, site, index));
+  }
+  const Value& first = words.front();
+  if (std::all_of(words.begin(), words.end(), [&](const Value& w) { return w == first; })) return first;
+  const bool one_base = std::all_of(words.begin(), words.end(), [&](const Value& w) {
+    return w.base == first.base && w.table == 0 && w.plain == first.plain;
+  });
+  // One base and another offset each (stages of one allocation): the offset is what is listed.
+  const unsigned width = bytes * 8;
+  const uint32_t join = terms_.join(kUnwrittenSite | site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index | (2u << 20), loops, width);
+  Term& term = terms_.mutable_term(join);
+  term.set.clear();
+  for (const Value& w : words) {
+    const Value item = one_base ? Value::of(w.number) : w;
+    if (std::find(term.set.begin(), term.set.end(), item) == term.set.end()) term.set.push_back(item);
+  }
+  term.listed = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
+  term.zero_bits = ~truncate(~uint64_t{0}, width);
+  Value offset;
+  offset.base = join;
+  if (!one_base || first.base == 0) return offset;
+  Value base = first;
+  base.number = 0;
+  return terms_.apply(op(Op::kAdd, width), base, offset);
+}
+
 Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site) {
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;
@@ -606,6 +642,8 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
       n[l] = mine.number;
     }
     v = numbers ? terms_.from_lanes(n, m.access_width) : unknown(site, index, Uniformity::kLane, m.access_width);
+  } else if (std::optional<Value> one = load_listed(address, m, bytes, index, site)) {
+    v = *one;
   } else {
     const bool same = terms_.uniform(address, lanes);
     if (same && common != nullptr && !m.fresh && bytes <= 8) {
@@ -623,16 +661,16 @@ void Machine::load(const Step& step, const Meaning& m) {
   for (unsigned n = 0; n < step.argument_count; ++n) {
     if (arg(step, n).address) at = n;
   }
-  // An unknown address stays one in every window.
+  // An unknown address of global memory stays one.
   Value address = read(arg(step, at));
-  if (address.known()) address = generic_address(arg(step, at), m.space);
+  if (address.known() || m.space != MemorySpace::kGlobal) address = generic_address(arg(step, at), m.space);
   const bool vector = step.vector_count != 0 && arg(step, 0).kind == Arg::Kind::kNone;
   const unsigned count = vector ? step.vector_count : 1;
   for (unsigned n = 0; n < count; ++n) {
     const Arg& to = vector ? program_.args[step.vector_first + n] : arg(step, 0);
     if (to.kind != Arg::Kind::kRegister) continue;
     const Value where =
-        n == 0 || !address.known() ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
+        n == 0 || (!address.known() && m.space == MemorySpace::kGlobal) ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
     if (v.constant()) v.number = truncate(v.number, to.width);
     if (vector) write(to, v, guard_.yes | guard_.unknown, step_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analyzer/kernel/launch.h"
@@ -95,6 +96,7 @@ class Machine {
   void fresh(const Step& step);
   void copy_in(const Step& step);
   void note_read(uint64_t address, unsigned bytes);
+  std::optional<Value> load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index, uint64_t site);
   Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
   Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
   Value special(std::string_view name);

@@ -413,12 +413,18 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
   if (value.base == 0 || ((value.plain >> lane) & 1) != 0) {
     return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
   }
+  // What cannot be listed never can be: unknowns stay unknown, and a join that gave up its list has none again.
+  if (value.base < unlisted_.size() && unlisted_[value.base]) return std::nullopt;
   std::vector<uint32_t> joins;
   marked_.resize(terms_.size(), false);
   worked_.resize(terms_.size());
   const bool collected = collect_joins(value.base, joins, 0);
   unmark(0);
-  if (!collected) return std::nullopt;
+  if (!collected) {
+    unlisted_.resize(terms_.size(), false);
+    unlisted_[value.base] = true;
+    return std::nullopt;
+  }
   Assignment assignment;
   assignment.joins = &joins;
   assignment.lane = lane;

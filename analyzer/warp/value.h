@@ -180,6 +180,7 @@ class Terms {
     uint64_t busy = 0;  // the round in which it is being worked out
     uint64_t number = 0;
   };
+  mutable std::vector<bool> unlisted_;
   mutable std::vector<bool> marked_;
   mutable std::vector<uint32_t> trail_;
   mutable std::vector<Worked> worked_;

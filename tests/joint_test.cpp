@@ -1,0 +1,854 @@
+// The joint run over small kernels: barriers of all kinds, hand-overs, scenarios. Each kernel that must be reported
+// stands beside the one that is right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/small_kernel.h"
+
+namespace tmemlint {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Warp 0 lets one thread issue an mma and commit it to `full`.
+std::string produce(const std::string& barrier = "full") {
+  return where("%w0", elected(mma("%ta", "%no", " // @mma") + commit(barrier, " // @commit")));
+}
+// All warps read the accumulator.
+const std::string kConsume = load("%tw", " // @load") + kWaitLoads;
+
+// --- phases of an mbarrier ---
+
+TEST(Phases, AWaitNamesThePhaseThatTheCommitCompletes) {
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128))),
+              IsEmpty());
+}
+
+TEST(Phases, TheOtherParityOfAFreshMbarrierIsOver) {
+  // Phase 0 is the current one, so that a wait for parity 1 is about the phase before it and returns at once.
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "1") + kConsume + end(128))),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Phases, TheSecondRoundHasTheOtherParity) {
+  auto rounds = [](const std::string& second) {
+    return ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + join() +
+                      where("%w0", elected(mma("%ta", "%no", " // @again") + commit("full"))) + wait("full", second) +
+                      kConsume + end(128));
+  };
+  EXPECT_THAT(said(rounds("1")), IsEmpty());
+  // Parity 0 is complete since the first round.
+  EXPECT_THAT(said(rounds("0")), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                                             "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Phases, APhaseBitIsKeptByEachWarp) {
+  auto loop = [](const std::string& toggle) {
+    return ptx_kernel(begin(128, init("full", 1)) + "mov.b32 %r10, 0;\nmov.b32 %r11, 0;\nTOP:\n" + produce() +
+                      wait("full", "%r11") + kConsume + join() + toggle +
+                      "add.u32 %r10, %r10, 1;\nsetp.lt.u32 %p1, %r10, 3;\n@%p1 bra TOP;\n" + end(128));
+  };
+  EXPECT_THAT(said(loop("xor.b32 %r11, %r11, 1;\n")), IsEmpty());
+  EXPECT_THAT(said(loop("")), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Phases, APeekAloneWaitsForNothing) {
+  const std::string peek = "mbarrier.test_wait.parity.shared::cta.b64 %p1, [full], 0;\n";
+  // The peek only spares the loop.
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + peek + "@%p1 bra THERE;\n" + wait("full", "0") +
+                              "THERE:\n" + kConsume + end(128))),
+              IsEmpty());
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + peek + kConsume + end(128))),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+// --- counts ---
+
+// Warp 1 is the consumer of an mma of warp 0 and tells `empty` when the columns may be overwritten.
+std::string two_rounds(unsigned count, const std::string& arrive) {
+  return ptx_kernel(
+      begin(128, init("full", 1) + init("empty", count, " // @init")) + produce() +
+      where("%w1", wait("full", "0") + kConsume + arrive + wait("full", "1", " // @wait-full") + kConsume) +
+      where("%w0", elected(wait("empty", "0", " // @wait-empty") + mma("%ta", "%no", " // @again") + commit("full"))) +
+      end(128));
+}
+
+TEST(Counts, OneArrivalPerThread) {
+  const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [empty];\n";
+  EXPECT_THAT(said(two_rounds(32, arrive)), IsEmpty());
+  EXPECT_THAT(said(two_rounds(33, arrive)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Counts, OneThreadForItsWarp) {
+  const std::string arrive = "bar.warp.sync 0xffffffff;\n" + elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n");
+  EXPECT_THAT(said(two_rounds(1, arrive)), IsEmpty());
+  EXPECT_THAT(said(two_rounds(32, arrive)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Counts, AnArriveMayCountForSeveral) {
+  const std::string arrive =
+      "bar.warp.sync 0xffffffff;\n" + elected("mbarrier.arrive.shared::cta.b64 _, [empty], 8;\n");
+  EXPECT_THAT(said(two_rounds(8, arrive)), IsEmpty());
+  EXPECT_THAT(said(two_rounds(9, arrive)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Counts, ACommitIsOneArrival) {
+  // All of warp 1 arrives, one thread of it commits too: 33 arrivals.
+  const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [empty];\n" + elected(commit("empty"));
+  EXPECT_THAT(said(two_rounds(33, arrive)), IsEmpty());
+  EXPECT_THAT(said(two_rounds(34, arrive)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Counts, TooFewLetTheLastReaderBeOverrun) {
+  auto readers = [](unsigned count) {
+    return ptx_kernel(begin(128, init("full", 1) + init("empty", count)) + produce() + wait("full", "0") + kConsume +
+                      elected("mbarrier.arrive.shared::cta.b64 _, [empty]; // @arrive\n") +
+                      where("%w0", elected(wait("empty", "0") + mma("%ta", "%no", " // @again") + commit("full"))) +
+                      wait("full", "1") + end(128));
+  };
+  EXPECT_THAT(said(readers(4)), IsEmpty());
+  // Three arrivals complete the phase while one warp may still be reading, and its arrival counts for the next phase.
+  EXPECT_THAT(said(readers(3)), ElementsAre("error tmem-handoff-race @again", "warning tmem-mbarrier-count @arrive"));
+}
+
+TEST(Counts, ADroppedArrivalIsNotExpectedAgain) {
+  auto rounds = [](unsigned count) {
+    return ptx_kernel(begin(32, init("empty", count, " // @init")) +
+                      where("%w1", "mbarrier.arrive_drop.shared::cta.b64 _, [empty];\n") +
+                      where("%w0", elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) + wait("empty", "0") +
+                      where("%w0", elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+                      wait("empty", "1", " // @wait") + end(32));
+  };
+  EXPECT_THAT(said(rounds(33)), IsEmpty());
+  EXPECT_THAT(said(rounds(34)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+// --- copies ---
+
+std::string copied(const std::string& announce, const std::string& copy) {
+  return ptx_kernel(begin(128, init("full", 1) + init("empty", 1, " // @init")) +
+                    where("%w2", elected(announce + copy)) +
+                    where("%w0", elected(wait("empty", "0", " // @wait") + mma("%ta", "%no") + commit("full"))) +
+                    wait("full", "0") + kConsume + end(128));
+}
+
+const std::string kAnnounce = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [empty], 16384;\n";
+const std::string kCopy =
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile_a], [%out], 16384, [empty];\n";
+
+TEST(Copies, ThePhaseIsOverWhenTheBytesAreThere) {
+  EXPECT_THAT(said(copied(kAnnounce, kCopy)), IsEmpty());
+  // Nobody arrives for the copy: its bytes alone complete no phase.
+  EXPECT_THAT(said(copied("", kCopy)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Copies, OrdinaryStoresAreBehindAProxyFence) {
+  auto stored = [](const std::string& fence) {
+    return ptx_kernel(begin(128, init("full", 1)) + "st.shared.b32 [tile_a], %t; // @store\n" + fence + join() +
+                      where("%w0", elected(mma("%ta", "%no", " // @mma") + commit("full"))) + wait("full", "0") +
+                      kConsume + end(128));
+  };
+  EXPECT_THAT(said(stored("fence.proxy.async.shared::cta;\n")), IsEmpty());
+  EXPECT_THAT(said(stored("")), ElementsAre("warning tmem-proxy-fence @mma"));
+}
+
+// --- asynchronous operations come as late as they can ---
+
+TEST(Late, AnMmaIsNotCompleteBeforeItsCommitIsObserved) {
+  // Warp 1 waits, warp 2 does not: it is warp 2's load that comes too early.
+  auto kernel_with = [](const std::string& second) {
+    return ptx_kernel(begin(128, init("full", 1)) + produce() + where("%w1", wait("full", "0") + kConsume) +
+                      where("%w2", second + load("%tw", " // @second") + kWaitLoads) + wait("full", "0") + end(128));
+  };
+  EXPECT_THAT(said(kernel_with(wait("full", "0"))), IsEmpty());
+  EXPECT_THAT(said(kernel_with("")), ElementsAre("error tmem-mma-completion @second"));
+}
+
+TEST(Late, ACommitTracksOnlyWhatItsThreadIssuedBefore) {
+  auto order = [](const std::string& body) {
+    return ptx_kernel(begin(128, init("full", 1)) + where("%w0", elected(body)) + wait("full", "0") + kConsume +
+                      end(128));
+  };
+  EXPECT_THAT(said(order(mma("%ta", "%no") + mma("%ta", "%yes") + commit("full"))), IsEmpty());
+  EXPECT_THAT(said(order(mma("%ta", "%no") + commit("full") + mma("%ta", "%yes", " // @late"))),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Late, ACommitOfAnotherThreadTracksNothing) {
+  // Lane 0 issues the mma; with lane 1 another thread commits.
+  auto committed_by = [](const std::string& lane) {
+    return ptx_kernel(begin(128, init("full", 1)) +
+                      where("%w0", "setp.eq.u32 %p1, %l, 0;\nsetp.eq.u32 %p2, %l, " + lane + ";\n" +
+                                       where("%p1", mma("%ta", "%no")) + where("%p2", commit("full"))) +
+                      wait("full", "0") + kConsume + end(128));
+  };
+  EXPECT_THAT(said(committed_by("0")), IsEmpty());
+  EXPECT_THAT(said(committed_by("1")),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Late, TheCommitsOfTwoWarpsMakeOnePhase) {
+  auto halves = [](unsigned count) {
+    return ptx_kernel(begin(256, init("full", count)) + where("%w0", elected(mma("%ta", "%no") + commit("full"))) +
+                      where("%w1", elected(mma("%ta+128", "%no") + commit("full"))) + wait("full", "0") + load("%tw") +
+                      kWaitLoads + load("%tw+128", " // @second") + kWaitLoads + end(256));
+  };
+  EXPECT_THAT(said(halves(2)), IsEmpty());
+  // One commit completes the phase, the other one the next.
+  EXPECT_THAT(said(halves(1)), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @second",
+                                           "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Late, ACommitThatNobodyWaitsFor) {
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) + produce("empty") + wait("empty", "0") +
+                              end(128))),
+              IsEmpty());
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) + produce() + end(128))),
+              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-commit-unwaited @commit",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+// --- named barriers ---
+
+// Warp 1 writes columns of its lanes, warp 5 (of the next warpgroup, of the same lanes) reads them.
+std::string passed_on(const std::string& writer, const std::string& reader) {
+  Setting s;
+  s.threads = 192;
+  const std::string fence = "tcgen05.fence::before_thread_sync;\n";
+  return ptx_kernel(
+      begin(32) + where("%w1", store("%tw", " // @store") + kWaitStores + fence + writer) +
+          where("%w5", reader + "tcgen05.fence::after_thread_sync;\n" + load("%tw", " // @load") + kWaitLoads) +
+          end(32),
+      s);
+}
+
+TEST(NamedBarriers, OrderThoseThatMeetThere) {
+  EXPECT_THAT(said(passed_on("bar.sync 1, 64;\n", "bar.sync 1, 64;\n")), IsEmpty());
+  EXPECT_THAT(said(passed_on("", "")), ElementsAre("error tmem-handoff-race @load"));
+  // Each at a barrier of its own.
+  EXPECT_THAT(said(passed_on("bar.sync 1, 32;\n", "bar.sync 2, 32;\n")), ElementsAre("error tmem-handoff-race @load"));
+}
+
+TEST(NamedBarriers, TheOneThatArrivesNeedNotWait) {
+  EXPECT_THAT(said(passed_on("bar.arrive 1, 64;\n", "bar.sync 1, 64;\n")), IsEmpty());
+  // The other way round it is the writer that waits for the reader.
+  EXPECT_THAT(said(passed_on("bar.sync 1, 64;\n", "bar.arrive 1, 64;\n")),
+              ElementsAre("error tmem-handoff-race @load"));
+}
+
+TEST(NamedBarriers, AreReusedRoundByRound) {
+  // The reader answers at barrier 2, and the writer writes again.
+  const std::string again = store("%tw", " // @again") + kWaitStores + "tcgen05.fence::before_thread_sync;\n";
+  const std::string read =
+      "tcgen05.fence::after_thread_sync;\n" + load("%tw") + kWaitLoads + "tcgen05.fence::before_thread_sync;\n";
+  EXPECT_THAT(said(passed_on("bar.arrive 1, 64;\nbar.sync 2, 64;\ntcgen05.fence::after_thread_sync;\n" + again +
+                                 "bar.arrive 1, 64;\n",
+                             "bar.sync 1, 64;\n" + read + "bar.arrive 2, 64;\nbar.sync 1, 64;\n")),
+              IsEmpty());
+  EXPECT_THAT(said(passed_on("bar.arrive 1, 64;\n" + again + "bar.arrive 2, 64;\n",
+                             "bar.sync 1, 64;\n" + read + "bar.sync 2, 64;\n")),
+              ElementsAre("error tmem-handoff-race @again"));
+}
+
+TEST(NamedBarriers, CountedForMoreThanCome) {
+  auto counted = [](const std::string& threads) {
+    return ptx_kernel("bar.sync 1, " + threads + "; // @short\n" + begin(32) + end(32));
+  };
+  EXPECT_THAT(said(counted("128")), IsEmpty());
+  // What hangs at a named barrier is said as a question: nothing tells which of its sides is wrong.
+  EXPECT_THAT(said(counted("160")), ElementsAre("incomplete @short"));
+}
+
+TEST(NamedBarriers, WarpsThatHaveExitedAreNotWaitedFor) {
+  Setting s;
+  s.threads = 192;
+  const std::string leaves = "@%w4 bra GONE;\n@%w5 bra GONE;\n";
+  EXPECT_THAT(
+      said(ptx_kernel(
+          begin(128, init("full", 1)) + leaves + produce() + wait("full", "0") + kConsume + end(128) + "GONE:\n", s)),
+      IsEmpty());
+  // With a count of all threads of the block the two are missing.
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + leaves + produce() + wait("full", "0") + kConsume +
+                                  "bar.sync 3, 192; // @short\n" + end(128) + "GONE:\n",
+                              s)),
+              ElementsAre("incomplete @short"));
+}
+
+// --- fences ---
+
+TEST(Fences, ARelaxedArriveOrdersNothingOfTensorMemoryByItself) {
+  auto relaxed = [](const std::string& before, const std::string& after) {
+    Setting s;
+    s.threads = 192;
+    return ptx_kernel(begin(32, init("empty", 32)) +
+                          where("%w1", store("%tw", " // @store") + kWaitStores + before +
+                                           "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [empty]; // @arrive\n") +
+                          where("%w5",
+                                "AGAIN: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %over, [empty], 0; // "
+                                "@wait\n@!%over bra AGAIN;\n" +
+                                    after + load("%tw", " // @load") + kWaitLoads) +
+                          end(32),
+                      s);
+  };
+  const std::string before = "tcgen05.fence::before_thread_sync;\n";
+  const std::string after = "tcgen05.fence::after_thread_sync;\n";
+  EXPECT_THAT(said(relaxed(before, after)), IsEmpty());
+  EXPECT_THAT(said(relaxed("", after)), ElementsAre("error tmem-missing-fence @wait"));
+  EXPECT_THAT(said(relaxed(before, "")), ElementsAre("error tmem-missing-fence @wait"));
+}
+
+TEST(Fences, AReleasingArriveWithoutThemIsANote) {
+  auto released = [](const std::string& before, const std::string& after) {
+    Setting s;
+    s.threads = 192;
+    return ptx_kernel(
+        begin(32, init("empty", 32)) +
+            where("%w1",
+                  store("%tw", " // @store") + kWaitStores + before + "mbarrier.arrive.shared::cta.b64 _, [empty];\n") +
+            where("%w5", "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %over, [empty], 0;\n@!%over bra AGAIN;\n" +
+                             after + load("%tw", " // @load") + kWaitLoads) +
+            end(32),
+        s);
+  };
+  EXPECT_THAT(said(released("tcgen05.fence::before_thread_sync;\n", "tcgen05.fence::after_thread_sync;\n"), true),
+              IsEmpty());
+  EXPECT_THAT(said(released("", "")), IsEmpty());
+  EXPECT_THAT(said(released("", ""), true), ElementsAre("note tmem-missing-fence @load"));
+}
+
+// --- clusters ---
+
+Setting pair() {
+  Setting s;
+  s.cluster = 2;
+  return s;
+}
+
+// Both CTAs run an mma of their own; `first` and `last` stand between the allocation and it, and before the exit.
+std::string in_cluster(const std::string& first, const std::string& issue, const std::string& last) {
+  return ptx_kernel(begin(128, init("full", 2, " // @init")) + first +
+                        where("%w0", elected(mma("%ta", "%no") + issue)) + wait("full", "0", " // @wait") + kConsume +
+                        end(128) + last,
+                    pair());
+}
+
+std::string commit_to(const std::string& mask) {
+  return "mov.b16 %h1, " + mask +
+         ";\ntcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [full], %h1; // "
+         "@commit\n";
+}
+
+TEST(Clusters, AMulticastCommitArrivesInEachCtaOfItsMask) {
+  EXPECT_THAT(said(in_cluster(join_cluster(), commit_to("3"), join_cluster())), IsEmpty());
+  // Each CTA tells CTA 0 only: CTA 1 waits forever.
+  EXPECT_THAT(said(in_cluster(join_cluster(), commit_to("1"), join_cluster())),
+              ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Clusters, NothingReachesACtaThatMayNotHaveBegun) {
+  EXPECT_THAT(said(in_cluster("", commit_to("3"), join_cluster())),
+              ElementsAre("warning tmem-pair-alloc-join @commit"));
+}
+
+TEST(Clusters, AnArriveAloneJoinsNothing) {
+  const std::string arrive = "barrier.cluster.arrive.aligned;\n";
+  const std::string wait_for = "barrier.cluster.wait.aligned;\n";
+  EXPECT_THAT(said(in_cluster(arrive + wait_for, commit_to("3"), arrive + wait_for)), IsEmpty());
+  // The wait comes after the commit.
+  EXPECT_THAT(said(in_cluster(arrive, commit_to("3"), wait_for + arrive + wait_for)),
+              ElementsAre("warning tmem-pair-alloc-join @commit"));
+}
+
+// The threads of CTA 1 tell CTA 0 that it may go on.
+std::string from_afar(unsigned count, const std::string& last) {
+  return ptx_kernel(begin(128, init("full", 1) + init("empty", count, " // @init")) + join_cluster() +
+                        "mov.u32 %r20, empty;\nmapa.shared::cluster.u32 %remote, %r20, 0;\n@%cta0 bra HERE;\n" +
+                        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%remote]; // @arrive\nHERE:\n" +
+                        where("%cta0", wait("empty", "0", " // @wait")) + produce() + wait("full", "0") + kConsume +
+                        last + end(128),
+                    pair());
+}
+
+TEST(Clusters, RemoteArrivalsAreCounted) {
+  EXPECT_THAT(said(from_afar(128, "")), IsEmpty());
+  EXPECT_THAT(said(from_afar(129, "")), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Clusters, WarpsThatHaveExitedAreNotWaitedFor) {
+  EXPECT_THAT(said(ptx_kernel(begin(32) + "@%w3 bra GONE;\n" + join_cluster() +
+                                  "@!%w0 bra GONE;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\nGONE:\n",
+                              pair())),
+              IsEmpty());
+}
+
+TEST(Clusters, EachPhaseOfTheBarrierHasItsOwnArrivals) {
+  // Two joins, and a third arrive whose wait the other CTA does not come to: what is behind it is never reached.
+  const std::string arrive = "barrier.cluster.arrive.aligned;\n";
+  EXPECT_THAT(said(ptx_kernel(begin(32) + join_cluster() + join_cluster() + end(32), pair())), IsEmpty());
+  EXPECT_THAT(said(ptx_kernel(begin(32) + join_cluster() +
+                                  where("%cta0", arrive + "barrier.cluster.wait.aligned; // @alone\n") +
+                                  "@%cta0 bra OUT;\nbar.sync 1, 160;\nOUT:\n" + end(32),
+                              pair())),
+              ElementsAre("incomplete @alone"));
+}
+
+TEST(Clusters, ACtaThatMayBeGoneIsNotSignalled) {
+  // CTA 0 does not wait for CTA 1's arrivals, and exits.
+  auto signalled = [](const std::string& last) {
+    return ptx_kernel(begin(32, init("empty", 128)) + join_cluster() +
+                          "mov.u32 %r20, empty;\nmapa.shared::cluster.u32 %remote, %r20, 0;\n@%cta0 bra HERE;\n" +
+                          "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%remote]; // @arrive\nHERE:\n" +
+                          end(32) + last,
+                      pair());
+  };
+  EXPECT_THAT(said(signalled(join_cluster())), IsEmpty());
+  EXPECT_THAT(said(signalled("")), ElementsAre("warning tmem-cluster-exit @arrive"));
+}
+
+// --- lanes of their own ---
+
+TEST(Lanes, WhatOneLaneCountsTheOthersDoNot) {
+  // Two rounds, each run by one lane with its own phase bit, which the lane of the first round turns over.
+  auto rounds = [](unsigned second) {
+    auto round = [](unsigned lane, const std::string& rest) {
+      return "setp.eq.u32 %p1, %l, " + std::to_string(lane) + ";\n" +
+             where("%p1", mma("%ta", "%no") + commit("full") + wait("full", "%r11") + rest) +
+             "bar.warp.sync 0xffffffff;\n";
+    };
+    return ptx_kernel(
+        begin(128, init("full", 1)) + "mov.b32 %r11, 0;\n" +
+        where("%w0", round(0, "xor.b32 %r11, %r11, 1;\n") + round(second, "") + load("%tw", " // @load") + kWaitLoads) +
+        join() + wait("full", "1", " // @last") + end(128));
+  };
+  EXPECT_THAT(said(rounds(0)), IsEmpty());
+  // Lane 1 still has the first round's bit and waits for nothing; the other warps wait for the second round before the
+  // end.
+  EXPECT_THAT(said(rounds(1)), ElementsAre("error tmem-mma-completion @load"));
+}
+
+TEST(Lanes, TheElectedLaneIsTheSameOneEachTime) {
+  // Both regions are run by one lane, so that the commit of the second one tracks the mma of the first.
+  EXPECT_THAT(
+      said(ptx_kernel(begin(128, init("full", 1)) + where("%w0", elected(mma("%ta", "%no")) + elected(commit("full"))) +
+                      wait("full", "0") + kConsume + end(128))),
+      IsEmpty());
+}
+
+TEST(Lanes, LoopsOfDifferentLengthMeetAgain) {
+  // Lane l goes round l + 1 times; behind the loop the whole warp is together again.
+  auto loops = [](const std::string& inside, const std::string& behind) {
+    return ptx_kernel(begin(32) + "mov.b32 %r10, 0;\nTOP:\nadd.u32 %r10, %r10, 1;\n" + inside +
+                      "setp.le.u32 %p1, %r10, %l;\n@%p1 bra TOP;\n" + behind + end(32));
+  };
+  // The store and the wait inside the loop have one cause: the first of them is named.
+  const std::string write = store("%tw", " // @store") + kWaitStores;
+  EXPECT_THAT(said(loops("", write)), IsEmpty());
+  EXPECT_THAT(said(loops(write, "")), ElementsAre("error tmem-warp-collective @store"));
+}
+
+// --- loops that nobody knows the length of ---
+
+// A ring of two stages of 64 columns: warp 0 fills, warps 1 to 3 and itself empty. %n rounds.
+std::string ring(const std::string& wait_empty, const std::string& arrive, unsigned count = 4) {
+  const std::string stage =
+      "and.b32 %r21, %r20, 1;\nbfe.u32 %r22, %r20, 1, 1;\nxor.b32 %r23, %r22, 1;\nmov.u32 %r30, ring;\nmad.lo.u32 "
+      "%r30, %r21, 8, %r30;\n"
+      "add.u32 %r31, %r30, 16;\nmad.lo.u32 %r32, %r21, 128, %ta;\nmad.lo.u32 %r33, %r21, 128, %tw;\n";
+  const std::string next = "add.u32 %r20, %r20, 1;\n";
+  Setting s;
+  s.threads = 160;
+  const std::string inits =
+      init("ring", 1) + init("ring+8", 1) + init("ring+16", count, " // @init") + init("ring+24", count);
+  return ptx_kernel(
+      begin(256, inits) + "mov.b32 %r20, 0;\n@%w4 bra FILL;\nEMPTY:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" +
+          stage + wait("%r30", "%r22", " // @full") + load("%r33", " // @load") + kWaitLoads +
+          "tcgen05.fence::before_thread_sync;\n" + elected(arrive) + next +
+          "bra EMPTY;\nFILL:\nelect.sync _|%elected, 0xffffffff;\n@!%elected bra OUT;\nMORE:\nsetp.ge.u32 "
+          "%p1, %r20, %n;\n@%p1 bra OUT;\n" +
+          stage + wait_empty + mma("%r32", "%no", " // @mma") + commit("%r30") + next +
+          "bra MORE;\nOUT:\nbar.warp.sync 0xffffffff;\n" + end(256),
+      s);
+}
+
+const std::string kArrive = "mbarrier.arrive.shared::cta.b64 _, [%r31];\n";
+
+TEST(UnknownTrips, ARingThatIsRight) {
+  EXPECT_THAT(said(ring(wait("%r31", "%r23"), kArrive)), IsEmpty());
+}
+
+TEST(UnknownTrips, AFaultOfTheThirdRound) {
+  // Nothing waits for the stages to be empty. Two rounds fill both stages and show nothing, the third overwrites the
+  // first.
+  auto with_rounds = [](const std::string& n) {
+    std::string text = ring("", kArrive);
+    if (!n.empty()) text.replace(text.find("ld.param.u32 %n, [n];"), 21, "mov.u32 %n, " + n + ";");
+    return text;
+  };
+  EXPECT_THAT(said(with_rounds("2")), IsEmpty());
+  EXPECT_THAT(said(with_rounds("3")), ElementsAre("error tmem-handoff-race @mma"));
+  // From the fifth round on, loads behind a wait for an old phase meet an mma that is still running.
+  EXPECT_THAT(said(with_rounds("")), ElementsAre("error tmem-handoff-race @mma", "error tmem-mma-completion @load"));
+}
+
+TEST(UnknownTrips, StagesThatAreCountedWrong) {
+  // Three of the four consumer warps complete the phase, the fourth may still be reading.
+  EXPECT_THAT(said(ring(wait("%r31", "%r23"), "mbarrier.arrive.shared::cta.b64 _, [%r31]; // @arrive\n", 3)),
+              ElementsAre("error tmem-handoff-race @mma", "warning tmem-mbarrier-count @arrive"));
+  EXPECT_THAT(said(ring(wait("%r31", "%r23"), kArrive, 5)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(UnknownTrips, AFaultOfOneRoundOnly) {
+  // Rounds write two stages in turn. With two rounds both are written; with one, only the first.
+  auto behind = [](const std::string& read) {
+    return ptx_kernel(begin(256, init("full", 1)) +
+                      "mov.b32 %r20, 0;\nTOP:\nand.b32 %r22, %r20, 1;\nmad.lo.u32 %r32, %r22, 128, %ta;\n" +
+                      where("%w0", elected(mma("%r32", "%no") + commit("full"))) + wait("full", "%r22") +
+                      "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, %n;\n@%p1 bra TOP;\n" + read + kWaitLoads +
+                      end(256));
+  };
+  EXPECT_THAT(said(behind(load("%tw"))), IsEmpty());
+  EXPECT_THAT(said(behind(load("%tw+128", " // @load"))), ElementsAre("warning tmem-uninitialized @load"));
+}
+
+TEST(UnknownTrips, NoRoundAtAll) {
+  // What follows the loop reads what it wrote. That it runs at all is what such kernels rely on: a note.
+  auto loop = [](const std::string& before) {
+    return ptx_kernel(begin(128, init("full", 1)) + "mov.b32 %r20, 0;\nmov.b32 %r22, 0;\n" + before +
+                      "TOP:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" + produce() + wait("full", "%r22") +
+                      "xor.b32 %r22, %r22, 1;\nadd.u32 %r20, %r20, 1;\nbra TOP;\nOUT:\n" + kConsume + end(128));
+  };
+  EXPECT_THAT(said(loop(""), true), ElementsAre("note tmem-uninitialized @load"));
+  EXPECT_THAT(said(loop(store("%tw") + kWaitStores + join()), true), IsEmpty());
+}
+
+TEST(UnknownTrips, LoopsOfOneCountRunEquallyOften) {
+  // Warp 1 hands out n * m tickets, warp 0 takes m of them for each of n tiles; `more` is taken besides.
+  auto tiles = [](const std::string& more) {
+    return ptx_kernel(
+        begin(128, init("full", 1, " // @init-full") + init("empty", 1) + init("ring", 1)) +
+        "mov.b32 %r20, 0;\nmov.b32 %r40, 0;\n" +
+        where("%w1",
+              elected("mul.lo.u32 %r30, %n, %m;\nGIVE:\nsetp.ge.u32 %p1, %r20, %r30;\n@%p1 bra GIVEN;\nand.b32 %r21, "
+                      "%r20, 1;\nxor.b32 %r21, %r21, 1;\n" +
+                      wait("empty", "%r21") +
+                      "mbarrier.arrive.shared::cta.b64 _, [full];\nadd.u32 %r20, %r20, 1;\nbra GIVE;\nGIVEN:\n")) +
+        where("%w0",
+              elected("TILE:\nsetp.ge.u32 %p1, %r40, %n;\n@%p1 bra DONE;\nmov.b32 %r41, 0;\nTAKE:\nsetp.ge.u32 %p1, "
+                      "%r41, %m;\n@%p1 bra TAKEN;\nand.b32 %r21, %r20, 1;\n" +
+                      wait("full", "%r21") + "setp.ne.u32 %p2, %r20, 0;\n" + mma("%ta", "%p2") + commit("empty") +
+                      "add.u32 %r20, %r20, 1;\nadd.u32 %r41, %r41, 1;\nbra TAKE;\nTAKEN:\nadd.u32 %r40, %r40, 1;\nbra "
+                      "TILE;\nDONE:\n" +
+                      more + commit("ring"))) +
+        wait("ring", "0") + kConsume + end(128));
+  };
+  EXPECT_THAT(said(tiles("")), IsEmpty());
+  EXPECT_THAT(said(tiles("and.b32 %r21, %r20, 1;\n" + wait("full", "%r21") + mma("%ta", "%yes"))),
+              ElementsAre("warning tmem-mbarrier-count @init-full"));
+}
+
+TEST(UnknownTrips, CountsThatAreWrittenDifferently) {
+  // Warp 1 hands out ceil(n / 64) tickets; warp 0 takes one for each 64 of n that are left, or for each 32.
+  auto steps = [](const std::string& step) {
+    return ptx_kernel(
+        begin(128, init("full", 1, " // @init-full") + init("empty", 1) + init("ring", 1)) + "mov.b32 %r20, 0;\n" +
+        where("%w1",
+              elected("add.u32 %r30, %n, 63;\nshr.u32 %r30, %r30, 6;\nGIVE:\nsetp.ge.u32 %p1, %r20, %r30;\n@%p1 bra "
+                      "GIVEN;\nand.b32 %r21, %r20, 1;\nxor.b32 %r21, %r21, 1;\n" +
+                      wait("empty", "%r21") +
+                      "mbarrier.arrive.shared::cta.b64 _, [full];\nadd.u32 %r20, %r20, 1;\nbra GIVE;\nGIVEN:\n")) +
+        where("%w0",
+              elected("mov.u32 %r40, %n;\nTAKE:\nsetp.le.s32 %p1, %r40, 0;\n@%p1 bra TAKEN;\nand.b32 %r21, %r20, 1;\n" +
+                      wait("full", "%r21") + "setp.ne.u32 %p2, %r20, 0;\n" + mma("%ta", "%p2") + commit("empty") +
+                      "add.u32 %r20, %r20, 1;\nsub.u32 %r40, %r40, " + step + ";\nbra TAKE;\nTAKEN:\n" +
+                      commit("ring"))) +
+        wait("ring", "0") + kConsume + end(128));
+  };
+  EXPECT_THAT(said(steps("64")), IsEmpty());
+  EXPECT_THAT(said(steps("32")), ElementsAre("warning tmem-mbarrier-count @init-full"));
+}
+
+TEST(UnknownTrips, TilesByTheNumberOfTheCta) {
+  // Tiles ctaid, ctaid + nctaid, ... below n, in two warps that keep their own count; `start` is where the second one
+  // begins.
+  auto persistent = [](const std::string& start) {
+    return ptx_kernel(
+        begin(128, init("full", 1, " // @init") + init("empty", 1)) +
+        "mov.b32 %r20, 0;\nmov.u32 %r40, %ctaid.x;\nmov.u32 %r41, %nctaid.x;\n" +
+        where(
+            "%w1",
+            elected(
+                "MORE:\nsetp.ge.u32 %p1, %r40, %n;\n@%p1 bra DONE;\nand.b32 %r21, %r20, 1;\nxor.b32 %r22, %r21, 1;\n" +
+                wait("empty", "%r22") + mma("%ta", "%no", " // @mma") + commit("full") +
+                "add.u32 %r20, %r20, 1;\nadd.u32 %r40, %r40, %r41;\nbra MORE;\nDONE:\n")) +
+        where("%w0", start + "NEXT:\nsetp.ge.u32 %p1, %r40, %n;\n@%p1 bra LAST;\nand.b32 %r21, %r20, 1;\n" +
+                         wait("full", "%r21") + load("%tw") + kWaitLoads + "tcgen05.fence::before_thread_sync;\n" +
+                         elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n") +
+                         "add.u32 %r20, %r20, 1;\nadd.u32 %r40, %r40, %r41;\nbra NEXT;\nLAST:\n") +
+        end(128));
+  };
+  EXPECT_THAT(said(persistent("")), IsEmpty());
+  // One tile more than are computed: its wait never ends.
+  EXPECT_THAT(said(persistent("sub.u32 %r40, %r40, %r41;\n")), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(UnknownTrips, TheLastCommitIsWaitedForByItsParity) {
+  // Each round waits for the commit of the one before; behind the loop the last commit is waited for, if there was any.
+  auto drain = [](const std::string& condition) {
+    return ptx_kernel(
+        begin(128, init("full", 1)) + "mov.b32 %r20, 0;\n" +
+        where("%w0",
+              elected("TOP:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" + condition + mma("%ta", "%no", " // @mma") +
+                      commit("full") + "add.u32 %r20, %r20, 1;\nbra TOP;\nOUT:\n" +
+                      "setp.eq.u32 %p1, %n, 0;\n@%p1 bra NONE;\nsub.u32 %r21, %n, 1;\nand.b32 %r21, %r21, 1;\n" +
+                      wait("full", "%r21") + "NONE:\n")) +
+        end(128));
+  };
+  // Before each round but the first, the one before it.
+  const std::string before =
+      "setp.eq.u32 %p2, %r20, 0;\n@%p2 bra FIRST;\nsub.u32 %r21, %r20, 1;\nand.b32 %r21, %r21, 1;\n" +
+      wait("full", "%r21") + "FIRST:\n";
+  EXPECT_THAT(said(drain(before)), IsEmpty());
+  // A parity tells two phases apart, not n: without the waits in the loop the last one is satisfied by an earlier
+  // commit.
+  EXPECT_THAT(said(drain("")),
+              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-exit-in-flight `    ret;`"));
+}
+
+// --- flags ---
+
+TEST(Flags, BothWaysOfAnUnknownFlagAreTried) {
+  for (const char* const relation : {"eq", "ne"}) {
+    const std::string test = std::string("setp.") + relation + ".u32 %p1, %m, 0;\n";
+    // The wait is left out where the load is not.
+    EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + test + where("%p1", wait("full", "0")) +
+                                kConsume + join() + wait("full", "0") + end(128))),
+                ElementsAre("error tmem-mma-completion @load"))
+        << relation;
+    EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + test +
+                                where("%p1", wait("full", "0") + kConsume) + join() + wait("full", "0") + end(128))),
+                IsEmpty())
+        << relation;
+  }
+}
+
+TEST(Flags, OneConditionIsWrittenInTwoWays) {
+  // n > 4 and n >= 5 are the same; n >= 4 is not, and with n = 4 the columns are read that no mma has written.
+  auto read = [](const std::string& condition) {
+    return ptx_kernel(begin(128, init("full", 1)) + "setp.gt.s32 %p1, %n, 4;\n" + condition +
+                      where("%p1", produce() + wait("full", "0")) + where("%p2", kConsume) + end(128));
+  };
+  EXPECT_THAT(said(read("setp.ge.s32 %p2, %n, 5;\n")), IsEmpty());
+  EXPECT_THAT(said(read("setp.ge.s32 %p2, %n, 4;\n")), ElementsAre("warning tmem-uninitialized @load"));
+}
+
+TEST(Flags, OneDecisionHoldsEverywhere) {
+  // Warp 0 issues the mma and the others wait for it on the same condition, which each of them computes for itself.
+  auto flagged = [](const std::string& second) {
+    return ptx_kernel(begin(128, init("full", 1)) + "setp.gt.s32 %p1, %m, 4;\n" + where("%p1", produce()) + second +
+                      where("%p2", wait("full", "0", " // @wait") + kConsume) + end(128));
+  };
+  EXPECT_THAT(said(flagged("setp.le.s32 %p3, %m, 4;\nnot.pred %p2, %p3;\n")), IsEmpty());
+  // With m = 4 the others wait for what is never issued: a value that such a kernel may never be given, so nothing is
+  // said of that. With larger numbers both do, with smaller ones neither.
+  EXPECT_THAT(said(flagged("setp.ge.s32 %p2, %m, 4;\n")), IsEmpty());
+}
+
+// Where m is 0 something is written to Tensor Memory: that makes a decision about where the flag comes from.
+std::string flagged_two_rounds(const std::string& flag) {
+  const std::string decision =
+      flag + "setp.eq.u32 %p1, %m, 0;\n" + where("%p1", store("%tw+64") + kWaitStores) + join();
+  return ptx_kernel(begin(128, init("full", 1) + init("empty", 33, " // @init")) + decision + produce() +
+                    where("%w1", wait("full", "0") + kConsume + "mbarrier.arrive.shared::cta.b64 _, [empty];\n" +
+                                     wait("full", "1") + kConsume) +
+                    where("%w0", elected(wait("empty", "0") + mma("%ta", "%no") + commit("full"))) + end(128));
+}
+
+TEST(Hangs, AreFindingsWhereOnlyParametersDecide) {
+  EXPECT_THAT(said(flagged_two_rounds("")), ElementsAre("warning tmem-mbarrier-count @init"));
+  // A word from memory may be related to what the count stands for.
+  const std::vector<std::string> loaded = said(flagged_two_rounds("ld.global.u32 %m, [%out];\n"));
+  ASSERT_EQ(loaded.size(), 1u);
+  EXPECT_THAT(loaded[0], testing::StartsWith("incomplete "));
+}
+
+TEST(Hangs, AreNotFindingsForAFlagOfTheOtherValue) {
+  // Where m is 0 nobody arrives. That such a kernel is never launched that way is the likelier explanation.
+  auto arrives = [](const std::string& condition) {
+    return ptx_kernel(
+        begin(128, init("full", 1) + init("empty", 32)) + produce() + "setp.ne.u32 %p1, %m, 0;\n" +
+        where("%w1", wait("full", "0") + kConsume + where(condition, "mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+        where("%w0", wait("empty", "0")) + join() + wait("full", "0") + end(128));
+  };
+  EXPECT_THAT(said(arrives("%yes")), IsEmpty());
+  EXPECT_THAT(said(arrives("%p1")), IsEmpty());
+}
+
+// --- other mbarrier operations ---
+
+TEST(Mbarriers, TokensNameThePhaseThatWasCurrent) {
+  // Warp 0 takes its time before it writes and arrives for the second round; warp 4 waits for that with a token.
+  auto rounds = [](const std::string& token) {
+    return ptx_kernel(
+        begin(256, init("full", 1) + init("empty", 33)) +
+            where("%w0",
+                  elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n" + mma("%ta+128", "%no") + commit("full")) +
+                      wait("empty", "0") + wait("full", "0") + store("%ta") + kWaitStores +
+                      "tcgen05.fence::before_thread_sync;\n" +
+                      elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+            where(
+                "%w4",
+                "mbarrier.arrive.shared::cta.b64 %d1, [empty];\nA: mbarrier.try_wait.shared::cta.b64 %over, [empty], "
+                "%d1;\n@!%over bra A;\n"
+                "mbarrier.arrive.shared::cta.b64 %d2, [empty];\nB: mbarrier.try_wait.shared::cta.b64 %over, [empty], " +
+                    token + ";\n@!%over bra B;\ntcgen05.fence::after_thread_sync;\n" + load("%tw", " // @load") +
+                    kWaitLoads) +
+            end(256),
+        {160, 0, "sm_100a"});
+  };
+  EXPECT_THAT(said(rounds("%d2")), IsEmpty());
+  // The first token is about the phase that is complete.
+  EXPECT_THAT(said(rounds("%d1")), ElementsAre("error tmem-handoff-race @load"));
+}
+
+TEST(Mbarriers, AreInitialisedAgainAfterInval) {
+  auto again = [](const std::string& first_use, const std::string& second_wait) {
+    return ptx_kernel(begin(128, init("full", 1)) + first_use + join() +
+                      where("%first", "mbarrier.inval.shared::cta.b64 [full];\n" + init("full", 1)) + join() +
+                      produce() + wait("full", second_wait) + kConsume + end(128));
+  };
+  const std::string round = produce() + wait("full", "0");
+  EXPECT_THAT(said(again(round, "0")), IsEmpty());
+  // The new object is in phase 0 again.
+  EXPECT_THAT(said(again(round, "1")),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Mbarriers, ArrivalsOfAsynchronousCopies) {
+  // Each thread of warp 2 copies 16 bytes and lets the mbarrier know when they are there.
+  auto copies = [](const std::string& arrive, unsigned count) {
+    return ptx_kernel(
+        begin(128, init("full", 1) + init("empty", count, " // @init")) +
+        where("%w2",
+              "mov.u32 %r50, tile_a;\nmad.lo.u32 %r50, %l, 16, %r50;\ncp.async.cg.shared.global [%r50], [%out], 16;\n" +
+                  arrive) +
+        where("%w0", elected(wait("empty", "0") + mma("%ta", "%no") + commit("full"))) + wait("full", "0") + kConsume +
+        end(128));
+  };
+  const std::string noinc = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [empty];\n";
+  const std::string inc = "cp.async.mbarrier.arrive.shared::cta.b64 [empty];\n";
+  EXPECT_THAT(said(copies(noinc, 32)), IsEmpty());
+  EXPECT_THAT(said(copies(noinc, 33)), ElementsAre("warning tmem-mbarrier-count @init"));
+  // Without .noinc the arrival is one more that is expected; a plain arrive of each thread completes the phase.
+  EXPECT_THAT(said(copies(inc + "mbarrier.arrive.shared::cta.b64 _, [empty];\n", 32)), IsEmpty());
+  EXPECT_THAT(said(copies(inc, 32)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+// --- scenarios ---
+
+TEST(Scenarios, AreAsManyAsThereIsToDecide) {
+  EXPECT_EQ(
+      joint_of(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128))).scenarios,
+      1u);
+  // A loop without a known end: 2 rounds, and 1, 0 and 5.
+  EXPECT_EQ(joint_of(ring(wait("%r31", "%r23"), kArrive)).scenarios, 4u);
+  // A flag: each way.
+  EXPECT_EQ(
+      joint_of(ptx_kernel(begin(32) + "setp.eq.u32 %p1, %m, 0;\n" + where("%p1", store("%tw") + kWaitStores) + end(32)))
+          .scenarios,
+      2u);
+}
+
+TEST(Scenarios, ASightingKnowsItsDecisions) {
+  const std::string text =
+      ptx_kernel(begin(128, init("full", 1)) + produce() + "setp.eq.u32 %p1, %m, 0;\n@%p1 bra EARLY; // @flag\n" +
+                 wait("full", "0") + "EARLY:\n" + kConsume + join() + wait("full", "0") + end(128));
+  const Joint joint = joint_of(text);
+  ASSERT_EQ(joint.run.sightings.size(), 1u);
+  const cta::Sighting& s = joint.run.sightings.front();
+  EXPECT_EQ(s.fault, cta::Fault::kNotComplete);
+  ASSERT_EQ(s.decisions.size(), 1u);
+  EXPECT_TRUE(s.decisions[0].taken);
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.decisions[0].instruction].span, false, {}, {}}),
+            "@flag");
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.at].span, false, {}, {}}), "@load");
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.other].span, false, {}, {}}), "@mma");
+}
+
+TEST(Scenarios, TheLogSaysWhatEachWarpWaitedFor) {
+  cta::JointSetting setting;
+  setting.log = true;
+  const Joint joint =
+      joint_of(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128)), setting);
+  std::vector<uint32_t> waited;
+  std::vector<std::string> loaded;
+  for (const cta::Step& step : joint.run.log) {
+    if (step.text == "waited for phase 0") waited.push_back(step.warp);
+    if (step.text.starts_with("columns 0-")) loaded.push_back(step.text);
+  }
+  EXPECT_THAT(waited, testing::UnorderedElementsAre(0u, 1u, 2u, 3u));
+  EXPECT_THAT(loaded, ElementsAre("columns 0-3", "columns 0-3", "columns 0-3", "columns 0-3"));
+}
+
+TEST(Scenarios, ABudgetThatIsUsedUpIsSaid) {
+  cta::JointSetting setting;
+  setting.step_budget = 50;
+  const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive), setting);
+  EXPECT_THAT(joint.run.sightings, IsEmpty());
+  ASSERT_EQ(joint.run.uncertain.size(), 1u);
+  EXPECT_THAT(joint.run.uncertain[0].reason, testing::HasSubstr("budget of 50 steps"));
+}
+
+TEST(Scenarios, MoreFlagsThanScenariosIsAQuestion) {
+  auto flags = [](unsigned count) {
+    std::string body;
+    for (unsigned n = 0; n < count; ++n) {
+      body += "ld.global.u32 %r50, [%out+" + std::to_string(4 * n) + "];\nsetp.eq.u32 %p1, %r50, 0;\n" +
+              where("%p1", store("%tw") + kWaitStores);
+    }
+    return ptx_kernel(begin(32) + body + end(32));
+  };
+  EXPECT_THAT(said(flags(10)), IsEmpty());
+  const std::vector<std::string> more = said(flags(11));
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_THAT(more[0], testing::StartsWith("incomplete "));
+}
+
+TEST(Scenarios, ClustersUpToEightAreStepped) {
+  auto cluster = [](unsigned ctas) {
+    Setting s;
+    s.cluster = ctas;
+    return ptx_kernel(begin(32) + end(32), s);
+  };
+  EXPECT_THAT(said(cluster(8)), IsEmpty());
+  EXPECT_THAT(said(cluster(16)), ElementsAre("incomplete @alloc"));
+}
+
+TEST(Scenarios, WhatIsNotKnownIsAQuestion) {
+  // Which columns are touched comes from memory.
+  const Joint columns = joint_of(ptx_kernel(begin(32) + "ld.global.u32 %r50, [%out];\nadd.u32 %r50, %r50, %tw;\n" +
+                                            store("%r50") + kWaitStores + end(32)));
+  EXPECT_THAT(columns.run.sightings, IsEmpty());
+  ASSERT_EQ(columns.run.uncertain.size(), 1u);
+  EXPECT_EQ(columns.run.uncertain[0].reason, "which columns this touches could not be followed");
+  EXPECT_LT(columns.run.decided, columns.run.asked);
+  // A commit arrives on what was never initialised.
+  EXPECT_THAT(said(ptx_kernel(begin(128) + produce() + end(128))), ElementsAre("incomplete @commit"));
+  // For how many arrivals an mbarrier is, is a parameter.
+  EXPECT_THAT(said(ptx_kernel(begin(128, "mbarrier.init.shared::cta.b64 [full], %n; // @init\n") + produce() +
+                              wait("full", "0") + kConsume + end(128))),
+              ElementsAre("incomplete @init"));
+}
+
+}  // namespace
+}  // namespace tmemlint

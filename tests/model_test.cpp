@@ -1,0 +1,186 @@
+// Numbers for what a scenario does not know: decisions that hold at once, and those that arithmetic rules out.
+#include "analyzer/cta/model.h"
+
+#include <gtest/gtest.h>
+
+namespace tmemlint::cta {
+namespace {
+
+using warp::Op;
+using warp::Operation;
+using warp::Terms;
+using warp::Uniformity;
+using warp::Value;
+
+constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) {
+  return {o, width, is_signed, aux};
+}
+
+// Sites of unknowns, as the machine and the joint run number them: what decides is of_parameters.
+constexpr uint64_t kParameter = uint64_t{1} << 60;
+constexpr uint64_t kLaunch = uint64_t{2} << 60;
+constexpr uint64_t kLoaded = uint64_t{10} << 60;
+
+class Numbers : public testing::Test {
+protected:
+  Value parameter(uint64_t n, uint64_t zero_bits = 0) {
+    return terms.opaque(kParameter, n, Uniformity::kCta, 0, 32, zero_bits);
+  }
+  Value flag(uint64_t n) { return terms.opaque(kParameter, n, Uniformity::kCta, 0, 1); }
+  // Conditions, signed; as terms.
+  uint32_t less(const Value& a, const Value& b) { return terms.apply(op(Op::kLt, 32, true), a, b).base; }
+  uint32_t less(const Value& a, uint64_t b) { return less(a, Value::of(b)); }
+  uint32_t more(const Value& a, uint64_t b) { return less(Value::of(b), a); }
+  uint32_t equal(const Value& a, uint64_t b) { return terms.apply(op(Op::kEq), a, Value::of(b)).base; }
+  Value product(const Value& a, const Value& b) { return terms.apply(op(Op::kMul), a, b); }
+
+  Terms terms;
+  Model model{terms};
+};
+
+TEST_F(Numbers, EitherWayOfAComparison) {
+  const Value n = parameter(1);
+  for (const bool truth : {true, false}) {
+    Model fresh(terms);
+    ASSERT_TRUE(fresh.decide(less(n, 4), truth));
+    EXPECT_EQ(fresh.holds(less(n, 4)), truth);
+    EXPECT_EQ(fresh.number(n) < 4, truth);
+  }
+}
+
+TEST_F(Numbers, AllDecisionsHoldAtOnce) {
+  const Value n = parameter(1);
+  ASSERT_TRUE(model.decide(more(n, 10), true));
+  ASSERT_TRUE(model.decide(less(n, 12), true));
+  EXPECT_EQ(model.number(n), 11u);
+  EXPECT_TRUE(model.holds(more(n, 10)));
+}
+
+TEST_F(Numbers, WhatDecisionsRuleOutIsRefusedAndChangesNothing) {
+  const Value n = parameter(1);
+  ASSERT_TRUE(model.decide(less(n, 4), true));
+  const uint64_t before = model.number(n);
+  EXPECT_FALSE(model.decide(more(n, 10), true));
+  EXPECT_EQ(model.number(n), before);
+  EXPECT_TRUE(model.holds(less(n, 4)));
+  // The way that the numbers say is always open.
+  EXPECT_TRUE(model.decide(more(n, 10), false));
+}
+
+TEST_F(Numbers, ARefusalIsRemembered) {
+  const Value n = parameter(1);
+  ASSERT_TRUE(model.decide(less(n, 4), true));
+  ASSERT_FALSE(model.decide(more(n, 10), true));
+  const uint64_t tried = model.attempts;
+  EXPECT_GT(tried, 0u);
+  EXPECT_FALSE(model.decide(more(n, 10), true));
+  EXPECT_EQ(model.attempts, tried);
+}
+
+TEST_F(Numbers, AProductAgreesWithItsFactors) {
+  const Value tiles = parameter(1);
+  const Value k_tiles = parameter(2);
+  const Value total = product(tiles, k_tiles);
+  ASSERT_TRUE(model.decide(equal(tiles, 2), true));
+  ASSERT_TRUE(model.decide(equal(k_tiles, 3), true));
+  EXPECT_EQ(model.number(total), 6u);
+  EXPECT_FALSE(model.decide(more(total, 6), true));
+  EXPECT_FALSE(model.decide(less(total, 6), true));
+  EXPECT_TRUE(model.decide(equal(total, 6), true));
+}
+
+TEST_F(Numbers, AFactorFollowsFromTheProduct) {
+  const Value tiles = parameter(1);
+  const Value k_tiles = parameter(2);
+  ASSERT_TRUE(model.decide(equal(tiles, 2), true));
+  ASSERT_TRUE(model.decide(equal(product(tiles, k_tiles), 10), true));
+  EXPECT_EQ(model.number(k_tiles), 5u);
+  EXPECT_FALSE(model.decide(equal(k_tiles, 4), true));
+}
+
+TEST_F(Numbers, NoTilesMeansNothingInTotal) {
+  const Value tiles = parameter(1);
+  const Value total = product(tiles, parameter(2));
+  ASSERT_TRUE(model.decide(more(tiles, 0), false));
+  EXPECT_EQ(model.number(tiles), 0u);  // sizes are not negative
+  EXPECT_FALSE(model.decide(more(total, 0), true));
+}
+
+TEST_F(Numbers, TwoNumbersMayHaveToChangeTogether) {
+  const Value a = parameter(1);
+  const Value b = parameter(2);
+  const Value sum = terms.apply(op(Op::kAdd), a, b);
+  ASSERT_TRUE(model.decide(equal(sum, 256), true));  // as with the usual 128 each
+  ASSERT_TRUE(model.decide(less(a, b), true));
+  EXPECT_EQ(model.number(a) + model.number(b), 256u);
+  EXPECT_LT(model.number(a), model.number(b));
+}
+
+TEST_F(Numbers, CountsAreNotNegativeWhereTheyNeedNotBe) {
+  const Value n = parameter(1);
+  ASSERT_TRUE(model.decide(less(n, 1), true));
+  EXPECT_EQ(model.number(n), 0u);
+  // Asked for, they are.
+  const Value m = parameter(2);
+  ASSERT_TRUE(model.decide(less(m, 0), true));
+  EXPECT_TRUE(model.holds(less(m, 0)));
+}
+
+TEST_F(Numbers, NoGridHasNoBlocks) {
+  const Value blocks = terms.opaque(kLaunch, 1, Uniformity::kCta, 0, 32);
+  EXPECT_FALSE(model.decide(equal(blocks, 0), true));
+  EXPECT_TRUE(model.decide(equal(blocks, 1), true));
+}
+
+TEST_F(Numbers, BitsThatAreZeroStayZero) {
+  const Value aligned = parameter(1, 0xf);
+  EXPECT_FALSE(model.decide(equal(aligned, 40), true));
+  EXPECT_TRUE(model.decide(equal(aligned, 48), true));
+  EXPECT_EQ(model.number(aligned), 48u);
+}
+
+TEST_F(Numbers, ConditionsThatHoldTogether) {
+  const Value n = parameter(1);
+  const Value m = parameter(2);
+  const Value both = terms.apply(op(Op::kAnd, 1), terms.apply(op(Op::kLt, 32, true), n, Value::of(4)),
+                                 terms.apply(op(Op::kLt, 32, true), m, Value::of(4)));
+  ASSERT_TRUE(model.decide(both.base, true));
+  EXPECT_LT(model.number(n), 4u);
+  EXPECT_LT(model.number(m), 4u);
+  EXPECT_FALSE(model.decide(more(n, 9), true));
+}
+
+TEST_F(Numbers, FlagsAreOneOrTheOther) {
+  const Value p = flag(1);
+  const Value q = flag(2);
+  const Value either = terms.apply(op(Op::kOr, 1), p, q);
+  ASSERT_TRUE(model.decide(p.base, false));
+  ASSERT_TRUE(model.decide(either.base, true));
+  EXPECT_TRUE(model.holds(q.base));
+  EXPECT_FALSE(model.decide(q.base, false));
+}
+
+TEST_F(Numbers, RemaindersAndMasks) {
+  const Value n = parameter(1);
+  const Value rest = terms.apply(op(Op::kRem), n, Value::of(64));
+  ASSERT_TRUE(model.decide(equal(rest, 0), false));
+  EXPECT_NE(model.number(n) % 64, 0u);
+  const Value m = parameter(2);
+  const Value low = terms.apply(op(Op::kAnd), m, Value::of(1));
+  ASSERT_TRUE(model.decide(equal(low, 1), true));
+  EXPECT_EQ(model.number(m) & 1, 1u);
+}
+
+TEST_F(Numbers, WhatComesFromParametersAndWhatDoesNot) {
+  const Value n = parameter(1);
+  const Value blocks = terms.opaque(kLaunch, 1, Uniformity::kCta, 0, 32);
+  const Value word = terms.opaque(kLoaded, 1, Uniformity::kCta, 0, 32);
+  EXPECT_TRUE(model.of_parameters(less(n, 4)));
+  EXPECT_TRUE(model.of_parameters(less(blocks, n)));
+  EXPECT_FALSE(model.of_parameters(less(word, 4)));
+  EXPECT_FALSE(model.of_parameters(less(terms.apply(op(Op::kAdd), n, word), 4)));
+  EXPECT_FALSE(model.of_parameters(less(terms.opaque(kParameter, 9, Uniformity::kLane, 0, 32), 4)));
+}
+
+}  // namespace
+}  // namespace tmemlint::cta
