@@ -21,12 +21,12 @@
 #endif
 
 // Two floats at once (sm_100).
-#define TMEMLINT_PAIRWISE(name, expression)                                                                       \
-  static __inline__ __attribute__((always_inline)) __attribute__((device)) float2 name(float2 a, float2 b) {   \
-    float2 r;                                                                                                     \
-    r.x = expression(a.x, b.x);                                                                                   \
-    r.y = expression(a.y, b.y);                                                                                   \
-    return r;                                                                                                     \
+#define TMEMLINT_PAIRWISE(name, expression)                                                                  \
+  static __inline__ __attribute__((always_inline)) __attribute__((device)) float2 name(float2 a, float2 b) { \
+    float2 r;                                                                                                \
+    r.x = expression(a.x, b.x);                                                                              \
+    r.y = expression(a.y, b.y);                                                                              \
+    return r;                                                                                                \
   }
 #define TMEMLINT_ADD(a, b) ((a) + (b))
 #define TMEMLINT_MUL(a, b) ((a) * (b))
@@ -38,12 +38,12 @@ TMEMLINT_PAIRWISE(__fmul2_rn, TMEMLINT_MUL)
 TMEMLINT_PAIRWISE(__fmul2_rz, TMEMLINT_MUL)
 TMEMLINT_PAIRWISE(__fmul2_ru, TMEMLINT_MUL)
 TMEMLINT_PAIRWISE(__fmul2_rd, TMEMLINT_MUL)
-#define TMEMLINT_FMA2(name)                                                                                       \
+#define TMEMLINT_FMA2(name)                                                                                            \
   static __inline__ __attribute__((always_inline)) __attribute__((device)) float2 name(float2 a, float2 b, float2 c) { \
-    float2 r;                                                                                                     \
-    r.x = a.x * b.x + c.x;                                                                                        \
-    r.y = a.y * b.y + c.y;                                                                                        \
-    return r;                                                                                                     \
+    float2 r;                                                                                                          \
+    r.x = a.x * b.x + c.x;                                                                                             \
+    r.y = a.y * b.y + c.y;                                                                                             \
+    return r;                                                                                                          \
   }
 TMEMLINT_FMA2(__ffma2_rn)
 TMEMLINT_FMA2(__ffma2_rz)
