@@ -6,6 +6,8 @@ extern const Rule kAllocAfterRelinquish;
 extern const Rule kAllocCapacity;
 extern const Rule kAllocGrowing;
 extern const Rule kAllocSize;
+extern const Rule kAsmMemory;
+extern const Rule kAsmVolatile;
 extern const Rule kAsyncOverlap;
 extern const Rule kClusterExit;
 extern const Rule kColumnBounds;
@@ -49,6 +51,8 @@ const std::vector<const Rule*>& registry() {
       &kAllocCapacity,
       &kAllocGrowing,
       &kAllocSize,
+      &kAsmMemory,
+      &kAsmVolatile,
       &kAsyncOverlap,
       &kClusterExit,
       &kColumnBounds,

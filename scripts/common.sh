@@ -41,6 +41,13 @@ missing_build_packages() {
   have_header CLI/CLI.hpp || echo libcli11-dev
 }
 
+# The same for the CUDA front end.
+missing_cuda_packages() {
+  [ -e /usr/lib/llvm-22/lib/cmake/clang/ClangConfig.cmake ] || echo clang-22
+  [ -e /usr/lib/llvm-22/include/clang/AST/ASTContext.h ] || echo libclang-22-dev
+  [ -e /usr/lib/llvm-22/lib/cmake/llvm/LLVMConfig.cmake ] || echo llvm-22-dev
+}
+
 # The same for the tests.
 missing_test_packages() {
   missing_build_packages

@@ -6,14 +6,17 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "analyzer/cli/compdb.h"
 #include "analyzer/cli/decode.h"
 #include "analyzer/cli/inputs.h"
 #include "analyzer/cli/options.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/pages.h"
 #include "analyzer/cli/rule_filter.h"
+#include "analyzer/cli/sources.h"
 #include "analyzer/engine.h"
 #include "analyzer/explain.h"
 #include "analyzer/report/json.h"
@@ -88,17 +91,24 @@ int decode(const Command& command) {
   return decoded.problem.empty() ? print(decoded.text, command) : failed(decoded.problem);
 }
 
-report::Results lint_all(const std::vector<std::string>& files, const Options& options, report::Results results) {
+report::Results lint_all(const std::vector<std::string>& files, const Options& options, Sources& sources,
+                         report::Results results) {
   uint64_t read = 0;
   for (const std::string& file : files) {
-    auto text = read_input(file, results.errors);
-    if (!text) continue;
-    ++read;
     try {
+      if (sources.is_source(file)) {
+        const uint64_t before = results.errors.size();
+        sources.lint(file, options, results);
+        read += results.errors.size() == before ? 1 : 0;
+        continue;
+      }
+      auto text = read_input(file, results.errors);
+      if (!text) continue;
+      ++read;
       lint(text, options, results);
     } catch (const std::exception& error) {
       // One input must not take the findings of the others with it.
-      results.errors.push_back({text->path(), text, {}, std::string("tmemlint itself failed here: ") + error.what()});
+      results.errors.push_back({file, nullptr, {}, std::string("tmemlint itself failed here: ") + error.what()});
     }
   }
   report::finish(results);
@@ -137,7 +147,9 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   if (const std::string problem = filter.problem(ids_of(rules)); !problem.empty()) return failed(problem);
 
   report::Results results;
-  const std::vector<std::string> files = expand_inputs(command.files, results.errors);
+  Sources sources(command);
+  if (const std::string problem = sources.prepare(); !problem.empty()) return failed(problem);
+  const std::vector<std::string> files = expand_inputs(sources.files(), results.errors);
   for (const std::string& file : files) {
     if (!command.output.empty() && same_file(file, command.output)) {
       return failed("--output would overwrite the input " + file);
@@ -148,7 +160,7 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   options.cluster = command.cluster;
   options.stats = command.stats;
   options.enabled = [&filter](std::string_view rule) { return filter.enabled(rule); };
-  results = lint_all(files, options, std::move(results));
+  results = lint_all(files, options, sources, std::move(results));
   const uint64_t hidden_notes = command.notes ? 0 : report::hide_notes(results);
 
   const std::string errors = report::input_errors(results, {.color = colored(command, STDERR_FILENO)});
@@ -184,6 +196,7 @@ int explain_files(const Command& command) {
 
 int run(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc > 1 && std::string_view(argv[1]) == "compdb") return compdb(argc - 1, argv + 1);
   int status = kClean;
   const std::optional<Command> command = parse_command_line(argc, argv, status);
   if (!command) return status;

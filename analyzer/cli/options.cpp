@@ -1,15 +1,18 @@
 #include "analyzer/cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace tmemlint::cli {
 namespace {
 
 constexpr const char* kAbout =
-    "tmemlint reads PTX and reports what breaks the Tensor Memory (tcgen05) protocol of NVIDIA Blackwell GPUs:\n"
+    "tmemlint reads PTX and CUDA C++ and reports what breaks the Tensor Memory (tcgen05) protocol of NVIDIA Blackwell "
+    "GPUs:\n"
     "what would hang, trap, leak or compute garbage.";
 
 constexpr const char* kFooter = R"(Examples:
@@ -19,6 +22,8 @@ constexpr const char* kFooter = R"(Examples:
   tmemlint --format sarif --output out.sarif kernel.ptx
   tmemlint --no-rule 'tmem-pair-*' kernel.ptx
   tmemlint --explain tmem-alloc-size
+  tmemlint kernel.cu -- -arch=sm_100a -Iinclude    from source, with the flags of nvcc or of Clang
+  tmemlint -p build                                every CUDA source of a compilation database
   tmemlint --decode-descriptor idesc 0x8200490 --kind f16
 
 Exit codes:
@@ -28,7 +33,10 @@ Exit codes:
 
 class HelpFormatter : public CLI::Formatter {
 public:
-  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: tmemlint [options] FILE...\n"; }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tmemlint [options] FILE... [-- compile flags]\n       tmemlint [options] -p BUILD_DIR [FILE...]\n   "
+           "    tmemlint compdb --in BUILD_DIR --out FOLDER\n";
+  }
 };
 
 // "X", "X,Y" or "X,Y,Z" within the limits of the hardware; empty when it is one, else what is wrong.
@@ -89,7 +97,8 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "tmemlint " TMEMLINT_VERSION, "Print the version");
 
-  app.add_option("FILE", command.files, "PTX files, folders (all .ptx below them), or - for standard input")
+  app.add_option("FILE", command.files,
+                 "PTX files, CUDA sources (.cu), folders (all .ptx below them), or - for standard input")
       ->option_text("...");
   add_choice(app, "--format", command.format,
              {{"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}},
@@ -130,6 +139,21 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   app.add_flag("--explain-kernel", command.explain_kernel,
                "Print what each warp does instead of findings: allocations, accesses, waits, arrivals, joins");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
+  app.add_option("-p", command.database, "Compile commands of CUDA sources: a build folder, or a compile_commands.json")
+      ->option_text("BUILD_DIR");
+  app.add_option("--cuda-path", command.cuda_path,
+                 "The CUDA toolkit whose headers to use, or none (default: the one that is installed)")
+      ->option_text("FOLDER");
+  app.add_option("--instantiate", command.sources.instantiate,
+                 "Instantiate a kernel template of the source, 'kernel<128, 2>' (repeatable)")
+      ->option_text("INSTANCE")
+      ->allow_extra_args(false);
+  add_choice(app, "--via", command.sources.via,
+             {{"auto", cuda::Via::kAuto}, {"clang", cuda::Via::kClang}, {"nvcc", cuda::Via::kNvcc}},
+             "How CUDA sources become PTX: clang, nvcc, or auto (Clang, and nvcc for what Clang cannot take)")
+      ->option_text("WAY");
+  app.add_option("--keep-ptx", command.sources.keep_ptx, "Write the PTX of a CUDA source to this file")
+      ->option_text("FILE");
   add_choice(app, "--color", command.color,
              {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},
              "Colours: auto, always or never (default: auto; NO_COLOR is honoured)")
@@ -140,8 +164,12 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
     status = kFailed;
     return std::nullopt;
   };
+  int own = 0;  // what stands before "--" is ours
+  while (own < argc && std::string_view(argv[own]) != "--") ++own;
+  command.has_compile_flags = own < argc;
+  for (int i = own + 1; i < argc; ++i) command.compile_flags.emplace_back(argv[i]);
   try {
-    app.parse(argc, argv);
+    app.parse(own, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     status = app.exit(success);
     return std::nullopt;
@@ -151,14 +179,25 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   if (!command.kind.empty() && command.decode.empty()) return usage_error("--kind belongs to --decode-descriptor");
   if (!command.decode.empty()) {
     if (command.format != Format::kText) return usage_error("--decode-descriptor prints text only");
-    if (!command.files.empty()) return usage_error("--decode-descriptor takes one value and no file");
+    if (!command.files.empty() || command.has_compile_flags) {
+      return usage_error("--decode-descriptor takes one value and no file");
+    }
     return command;
   }
   if (command.list_rules || !command.explain.empty()) {
     if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
     return command;
   }
-  if (command.files.empty()) return usage_error("no input: give PTX files, a folder, or - for standard input");
+  if (command.files.empty() && command.database.empty()) {
+    return usage_error("no input: give PTX files, CUDA sources, a folder, or - for standard input");
+  }
+  if (command.has_compile_flags) {
+    if (!command.database.empty()) return usage_error("-p and compile flags after -- exclude each other");
+    const bool any = std::any_of(command.files.begin(), command.files.end(), [](const std::string& file) {
+      return file.ends_with(".cu") || file.ends_with(".cuh");
+    });
+    if (!any) return usage_error("what follows -- are compile flags, and no CUDA source is named");
+  }
   return command;
 }
 

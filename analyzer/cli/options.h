@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cuda/lint.h"
 #include "analyzer/ptx/module.h"
 
 namespace tmemlint::cli {
@@ -37,6 +38,12 @@ struct Command {
   std::vector<std::string> rules, no_rules;  // globs
   ptx::Dimensions block;
   ptx::Dimensions cluster;
+  // For CUDA sources.
+  std::vector<std::string> compile_flags;  // after --
+  bool has_compile_flags = false;
+  std::string database;  // -p: a folder or a compile_commands.json
+  std::string cuda_path;
+  cuda::SourceOptions sources;  // without toolkit, which is looked for only when a source is given
 };
 
 // Nothing when there is nothing more to do; `status` is then the exit code (help and version were printed, or what was

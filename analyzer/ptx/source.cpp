@@ -26,6 +26,13 @@ LineColumn SourceText::position(Offset offset) const {
   return {line, offset - line_starts_[line - 1] + 1};
 }
 
+Offset SourceText::offset_of(uint32_t line, uint32_t column) const {
+  index();
+  if (line == 0 || line > line_starts_.size()) return static_cast<Offset>(line == 0 ? 0 : text_.size());
+  const size_t end = line < line_starts_.size() ? line_starts_[line] - 1 : text_.size();
+  return static_cast<Offset>(std::min<size_t>(line_starts_[line - 1] + (column == 0 ? 0 : column - 1), end));
+}
+
 std::string_view SourceText::line(uint32_t line) const {
   index();
   if (line == 0 || line > line_starts_.size()) return {};

@@ -34,6 +34,8 @@ class SourceText {
   // The position of a byte; an offset past the end answers the position of the end. Builds the line table on first
   // use. Not thread-safe.
   LineColumn position(Offset offset) const;
+  // The byte at a line and column; the nearest one when there is no such place.
+  Offset offset_of(uint32_t line, uint32_t column) const;
   // The text of a line (from 1) without its line ending; empty for a line that does not exist.
   std::string_view line(uint32_t line) const;
 

@@ -37,6 +37,12 @@ struct Related {
   std::string message;  // a caption: "allocated here"
 };
 
+// An edit that repairs the finding: the text at `place` is replaced (an empty span: only inserted).
+struct Fix {
+  Place place;
+  std::string text;
+};
+
 struct Finding {
   std::string rule;  // "tmem-lane-window"
   Level level = Level::kError;
@@ -45,7 +51,8 @@ struct Finding {
   std::vector<Related> related;
   std::string kernel;
   std::vector<uint32_t> warps;  // warps of the CTA it concerns, ascending
-  std::vector<Related> path;    // how a warp gets there, in execution order (SARIF codeFlow, notes in text); may be empty
+  std::vector<Related> path;  // how a warp gets there, in execution order (SARIF codeFlow, notes in text); may be empty
+  std::vector<Fix> fixes = {};  // all of them together
 };
 
 struct Incomplete {

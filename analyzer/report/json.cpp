@@ -48,6 +48,18 @@ Json related_json(const std::vector<Related>& related) {
   return out;
 }
 
+Json fixes_json(const std::vector<Fix>& fixes) {
+  Json out = Json::array();
+  for (const Fix& fix : fixes) {
+    Json json;
+    add_place(json, fix.place);
+    json["length"] = fix.place.span.end - fix.place.span.begin;
+    json["text"] = fix.text;
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
 Json finding_json(const Finding& finding) {
   Json json = {{"rule", finding.rule}, {"level", to_string(finding.level)}, {"message", finding.message}};
   add_place(json, finding.place);
@@ -55,6 +67,7 @@ Json finding_json(const Finding& finding) {
   json["warps"] = finding.warps;
   json["related"] = related_json(finding.related);
   if (!finding.path.empty()) json["path"] = related_json(finding.path);
+  if (!finding.fixes.empty()) json["fixes"] = fixes_json(finding.fixes);
   add_source(json, finding.place);
   return json;
 }

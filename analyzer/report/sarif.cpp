@@ -145,6 +145,7 @@ private:
     if (!related.empty()) json["relatedLocations"] = std::move(related);
     json["partialFingerprints"] = {{"primaryLocationLineHash", fingerprint(finding)}};
     if (!finding.path.empty()) json["codeFlows"] = Json::array({code_flow(finding)});
+    if (!finding.fixes.empty()) json["fixes"] = Json::array({fix_json(finding)});
     json["properties"] = {{"kernel", finding.kernel}, {"warps", finding.warps}};
     return json;
   }
@@ -163,6 +164,35 @@ private:
       add(ptx_location(finding.place), "in the PTX");
     }
     return related;
+  }
+
+  static Json fix_json(const Finding& finding) {
+    std::map<std::string, Json> by_file;
+    for (const Fix& fix : finding.fixes) {
+      if (!fix.place.text) continue;
+      const ptx::SourceText& text = *fix.place.text;
+      const ptx::LineColumn begin = text.position(fix.place.span.begin);
+      const ptx::LineColumn end = text.position(std::max(fix.place.span.begin, fix.place.span.end));
+      Json replacement;
+      replacement["deletedRegion"] = {{"startLine", begin.line},
+                                      {"startColumn", utf16_column(text.line(begin.line), begin.column)},
+                                      {"endLine", end.line},
+                                      {"endColumn", utf16_column(text.line(end.line), end.column)}};
+      replacement["insertedContent"] = message_json(fix.text);
+      Json& replacements = by_file[text.path()];
+      if (replacements.is_null()) replacements = Json::array();
+      replacements.push_back(std::move(replacement));
+    }
+    Json changes = Json::array();
+    for (auto& [file, replacements] : by_file) {
+      Json change;
+      change["artifactLocation"] = {{"uri", uri_of(file)}};
+      change["replacements"] = std::move(replacements);
+      changes.push_back(std::move(change));
+    }
+    Json json;
+    json["artifactChanges"] = std::move(changes);
+    return json;
   }
 
   Json code_flow(const Finding& finding) {

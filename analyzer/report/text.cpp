@@ -74,6 +74,10 @@ public:
     place(finding.place, to_string(finding.level), color_of(finding.level), message,
           " [" + printable(finding.rule) + "]");
     for (const Related& related : finding.related) note(related.place, printable(related.message));
+    for (const Fix& fix : finding.fixes) {
+      const bool inserts = fix.place.span.end <= fix.place.span.begin;
+      note(fix.place, (inserts ? "insert here: " : "replace this by: ") + printable(fix.text));
+    }
     for (size_t i = 0; i < finding.path.size(); ++i) {
       step(finding.path[i].place, "step " + std::to_string(i + 1) + ": " + printable(finding.path[i].message));
     }

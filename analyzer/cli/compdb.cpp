@@ -1,0 +1,54 @@
+#include "analyzer/cli/compdb.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "analyzer/cli/inputs.h"
+#include "analyzer/cli/options.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cuda/database.h"
+
+namespace tmemlint::cli {
+
+int compdb(int argc, const char* const* argv) {
+  std::string in;
+  std::string out;
+  std::string cuda_path;
+  CLI::App app(
+      "Rewrites a compilation database so that Clang's tools (clang-tidy, clangd) understand it: nvcc's commands "
+      "become\n"
+      "Clang's. Write it to a folder of its own and give that to clang-tidy -p.",
+      "tmemlint compdb");
+  app.add_option("--in,-p", in, "compile_commands.json, or the folder it is in")->required()->option_text("PATH");
+  app.add_option("--out,-o", out, "Write to this file (or into this folder) instead of to standard output")
+      ->option_text("PATH");
+  app.add_option("--cuda-path", cuda_path, "The CUDA toolkit, or none")->option_text("FOLDER");
+  auto failed = [](const std::string& what) {
+    std::fprintf(stderr, "tmemlint: %s\n", what.c_str());
+    return kFailed;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return failed(std::string(error.what()) + " (see tmemlint compdb --help)");
+  }
+  std::string problem;
+  const cuda::Toolkit toolkit = cuda::find_toolkit(cuda_path, problem);
+  if (!problem.empty()) return failed(problem);
+  const std::vector<cuda::CompileCommand> commands = cuda::read_database(in, problem);
+  if (!problem.empty()) return failed(problem);
+  const std::string text = cuda::clang_database(commands, toolkit, problem);
+  if (!problem.empty()) return failed(problem);
+  std::error_code ignored;
+  if (!out.empty() && std::filesystem::is_directory(out, ignored)) out += "/compile_commands.json";
+  if (!out.empty() && (same_file(out, in) || same_file(out, in + "/compile_commands.json")))
+    return failed("--out would overwrite " + in);
+  problem = write_report(text, out);
+  return problem.empty() ? static_cast<int>(kClean) : static_cast<int>(failed(problem));
+}
+
+}  // namespace tmemlint::cli

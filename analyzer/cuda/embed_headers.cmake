@@ -1,0 +1,10 @@
+# Writes OUTPUT, a source that defines kBundledHeaders from the files in HEADERS.
+file(GLOB_RECURSE files RELATIVE ${HEADERS} ${HEADERS}/*)
+list(SORT files)
+set(text "#include \"analyzer/cuda/bundled_headers.h\"\n\nnamespace tmemlint::cuda {\n\nconst std::vector<BundledHeader> kBundledHeaders = {\n")
+foreach(name IN LISTS files)
+  file(READ ${HEADERS}/${name} content)
+  string(APPEND text "    {\"${name}\", R\"~tmem~(${content})~tmem~\"},\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace tmemlint::cuda\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,421 @@
+// CUDA sources, through the Clang front end: the labelled samples, the agreement with nvcc, and what is tolerated.
+// Skipped where the front end was not built.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "analyzer/cuda/front_end.h"
+#include "analyzer/cuda/lint.h"
+#include "analyzer/cuda/nvcc.h"
+#include "rules/rule.h"
+
+namespace tmemlint::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kFolder = std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/cuda/";
+
+bool have_front_end() {
+  std::string problem;
+  return clang_front_end(problem) != nullptr;
+}
+
+#define NEEDS_FRONT_END() \
+  if (!have_front_end()) GTEST_SKIP() << "the Clang front end was not built"
+
+const json& labels() {
+  static const json all = [] {
+    std::ifstream in(kFolder + "cases.json");
+    return json::parse(in);
+  }();
+  return all;
+}
+
+std::vector<std::string> flags_of(const json& label) {
+  return label.contains("flags") ? label["flags"].get<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+report::Results run(const std::string& file, const std::vector<std::string>& flags, SourceOptions options) {
+  CompileCommand command;
+  command.file = file;
+  command.arguments = flags;
+  report::Results results;
+  lint_source(command, options, Options{}, results);
+  report::finish(results);
+  return results;
+}
+
+report::Results run_clang(const std::string& file, const std::vector<std::string>& flags = {}) {
+  SourceOptions options;
+  options.via = Via::kClang;
+  return run(file, flags, options);
+}
+
+struct Said {
+  std::string rule;
+  std::string file;
+  uint32_t line;
+  bool operator<(const Said& o) const { return std::tie(rule, file, line) < std::tie(o.rule, o.file, o.line); }
+  bool operator==(const Said& o) const { return !(*this < o) && !(o < *this); }
+};
+
+void PrintTo(const Said& said, std::ostream* out) {
+  *out << said.rule << " at " << said.file << ":" << said.line;
+}
+
+std::set<Said> loud(const report::Results& results) {
+  std::set<Said> out;
+  for (const report::Finding& f : results.findings) {
+    if (f.level == report::Level::kNote) continue;
+    out.insert(
+        {f.rule, fs::path(f.place.text->path()).filename().string(), f.place.text->position(f.place.span.begin).line});
+  }
+  return out;
+}
+
+class CudaSample : public testing::TestWithParam<std::string> {};
+
+TEST_P(CudaSample, SaysWhatItsLabelAsksFor) {
+  NEEDS_FRONT_END();
+  const std::string name = GetParam();
+  const json& label = labels()[name];
+  const report::Results results = run_clang(kFolder + name, flags_of(label));
+  EXPECT_TRUE(results.errors.empty()) << results.errors.front().message;
+  EXPECT_GT(results.summary.tcgen05, 0u);
+  std::set<std::string> allowed;
+  for (const char* list : {"expect", "allow"}) {
+    for (const json& r : label[list]) allowed.insert(r.get<std::string>());
+  }
+  const std::set<Said> said = loud(results);
+  for (const Said& s : said)
+    EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
+  std::set<uint32_t> lines;
+  if (label.contains("line")) lines.insert(label["line"].get<uint32_t>());
+  if (label.contains("alt_lines")) {
+    for (const json& l : label["alt_lines"]) lines.insert(l.get<uint32_t>());
+  }
+  for (const json& r : label["expect"]) {
+    const std::string rule = r.get<std::string>();
+    if (rules::find(rule) == nullptr) continue;
+    EXPECT_TRUE(
+        std::any_of(said.begin(), said.end(),
+                    [&](const Said& s) { return s.rule == rule && s.file == name && lines.count(s.line) != 0; }))
+        << rule << " is expected at line " << label["line"];
+  }
+  if (label.contains("notes")) {
+    for (const json& note : label["notes"]) {
+      const std::string rule = note.get<std::string>();
+      EXPECT_TRUE(std::any_of(results.findings.begin(), results.findings.end(),
+                              [&](const report::Finding& f) { return f.rule == rule; }))
+          << rule << " is expected as a note";
+    }
+  }
+  if (label["expect"].empty()) {
+    EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  }
+}
+
+std::vector<std::string> sample_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, label] : labels().items()) out.push_back(name);
+  return out;
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string out = info.param;
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaSample, testing::ValuesIn(sample_names()), test_name);
+
+TEST(CudaSamples, EachRuleHasABadOneAndItsGoodTwin) {
+  for (const rules::Rule* rule : rules::registry()) {
+    bool twin = false;
+    for (const auto& [name, label] : labels().items()) {
+      const json& expect = label[label.contains("notes") ? "notes" : "expect"];
+      if (std::find(expect.begin(), expect.end(), std::string(rule->id)) == expect.end()) continue;
+      std::string good = name;
+      const size_t at = good.find("-bad.");
+      if (at != std::string::npos) twin = twin || labels().contains(good.replace(at, 5, "-good."));
+    }
+    EXPECT_TRUE(twin) << rule->id << " has no bad CUDA sample with a good twin";
+  }
+}
+
+// --- the same from Clang's PTX and from nvcc's
+
+// Only the source shows these, and how nvcc ordered reads it does not say.
+bool source_only(const Said& said) {
+  const rules::Rule* rule = rules::find(said.rule);
+  return rule != nullptr && rule->source_only;
+}
+
+// Differences that are there for a reason: a sample's file name and the rule.
+const std::map<std::pair<std::string, std::string>, std::string>& explained() {
+  static const std::map<std::pair<std::string, std::string>, std::string> all = {
+      {{"read-before-wait-bad.cu", "tmem-missing-wait-ld"},
+       "a warning only where the author's order is known; a note in PTX"},
+      {{"mbarrier-count-bad.cu", "tmem-mbarrier-count"},
+       "the wrong count is found in both; that it ends in a hang is seen only where nvcc has unrolled the stages"},
+      {{"asm-volatile-bad.cu", "tmem-missing-wait-ld"}, "nvcc moves the load that is not volatile behind its wait"},
+  };
+  return all;
+}
+
+void compare(const std::string& file, const std::vector<std::string>& flags, const Toolkit& toolkit) {
+  SourceOptions options;
+  options.toolkit = toolkit;
+  options.via = Via::kClang;
+  const report::Results by_clang = run(file, flags, options);
+  options.via = Via::kNvcc;
+  const report::Results by_nvcc = run(file, flags, options);
+  ASSERT_TRUE(by_clang.errors.empty()) << file << ": " << by_clang.errors.front().message;
+  ASSERT_TRUE(by_nvcc.errors.empty()) << file << ": " << by_nvcc.errors.front().message;
+  EXPECT_EQ(by_clang.summary.kernels, by_nvcc.summary.kernels) << file;
+  auto comparable = [&](const report::Results& results) {
+    std::set<Said> out;
+    for (const Said& said : loud(results)) {
+      if (!source_only(said) && explained().count({fs::path(file).filename().string(), said.rule}) == 0)
+        out.insert(said);
+    }
+    return out;
+  };
+  EXPECT_EQ(comparable(by_clang), comparable(by_nvcc)) << file;
+}
+
+// More sources to compare, of projects that are not part of this one: paths separated by ':', and their flags.
+std::vector<std::string> more_sources() {
+  std::vector<std::string> out;
+  const char* list = std::getenv("TMEMLINT_COMPARE");
+  std::istringstream in(list != nullptr ? list : "");
+  for (std::string path; std::getline(in, path, ':');) out.push_back(path);
+  return out;
+}
+
+TEST(CudaAgreement, WithNvcc) {
+  NEEDS_FRONT_END();
+  std::string problem;
+  const Toolkit toolkit = find_toolkit("", problem);
+  if (find_nvcc({}, toolkit).empty()) GTEST_SKIP() << "there is no nvcc on this machine";
+  for (const auto& [name, label] : labels().items()) compare(kFolder + name, flags_of(label), toolkit);
+  const char* flags = std::getenv("TMEMLINT_COMPARE_FLAGS");
+  for (const std::string& file : more_sources()) compare(file, split_command(flags != nullptr ? flags : ""), toolkit);
+}
+
+// --- what the front end has to get right by itself
+
+class CudaSource : public testing::Test {
+protected:
+  void SetUp() override {
+    NEEDS_FRONT_END();
+    folder_ = fs::path(testing::TempDir()) /
+              ("tmemlint_cuda_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::create_directories(folder_);
+  }
+
+  std::string write(const std::string& text, const std::string& name = "k.cu") {
+    const fs::path path = folder_ / name;
+    std::ofstream(path) << text;
+    return path.string();
+  }
+
+  report::Results check(const std::string& text, const std::vector<std::string>& flags = {}) {
+    return run_clang(write(text), flags);
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* kAllocateAndFree = R"(
+__device__ void use(unsigned* out) {
+  __shared__ unsigned slot;
+  unsigned address = (unsigned)__cvta_generic_to_shared(&slot);
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 64;" ::"r"(address) : "memory");
+  out[threadIdx.x] = slot;
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 64;" ::"r"(slot));
+}
+)";
+
+TEST_F(CudaSource, ClusterSizeOfTheAttributeReachesThePtx) {
+  Request request;
+  request.file = write(std::string(kAllocateAndFree) + R"(
+template <int Size>
+__global__ void __cluster_dims__(2 * Size, 1, 1) __launch_bounds__(32) sized(unsigned* out) { use(out); }
+template __global__ void sized<2>(unsigned*);
+__global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(32) odd(unsigned* out) { use(out); }
+__global__ void __launch_bounds__(32) none(unsigned* out) { use(out); }
+)");
+  request.arguments = adapt({}, {}).clang;
+  std::string problem;
+  Translation t;
+  clang_front_end(problem)(request, t);
+  ASSERT_EQ(t.failure, "");
+  ASSERT_EQ(t.ptx.size(), 1u);
+  const ptx::Module module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", t.ptx[0]));
+  std::map<std::string, uint32_t> clusters;
+  for (const ptx::Function& f : module.functions) {
+    if (f.is_entry) clusters[std::string(f.name)] = f.reqnctapercluster.x;
+  }
+  EXPECT_EQ(clusters, (std::map<std::string, uint32_t>{{"_Z5sizedILi2EEvPj", 4}, {"_Z3oddPj", 3}, {"_Z4nonePj", 0}}));
+}
+
+TEST_F(CudaSource, LineInsideAnAsmString) {
+  const report::Results results = check(R"(
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  asm volatile(
+      "{\n\t"
+      ".reg .b32 n;  mov.b32 n, 96;\n\t"
+      "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, n;\n\t"
+      "}" ::"r"(a));
+}
+)");
+  EXPECT_TRUE(loud(results).count({"tmem-alloc-size", "k.cu", 6}) != 0);
+}
+
+TEST_F(CudaSource, RawStringsAndMacros) {
+  const report::Results results = check(R"(
+#define FREE(address, count) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, " #count ";" ::"r"(address))
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  FREE(a, 33);
+  asm volatile(R"x(
+      // a comment; with a semicolon
+      tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 65;
+  )x" ::"r"(a));
+}
+)");
+  const std::set<Said> said = loud(results);
+  EXPECT_TRUE(said.count({"tmem-alloc-size", "k.cu", 4}) != 0);
+  EXPECT_TRUE(said.count({"tmem-alloc-size", "k.cu", 7}) != 0);
+}
+
+TEST_F(CudaSource, WhatNvccTakesIsTaken) {
+  const report::Results results = check(std::string("#include <not_there/library.h>\n") + kAllocateAndFree + R"(
+template <typename T>
+__device__ void never_used(T x) { asm volatile("mov.b32 %0, %3;" ::"r"(x)); }
+__device__ unsigned cluster_and_sum(unsigned a, unsigned b) {
+  unsigned id, sum;
+  asm volatile("{ .reg .b32 %x; mov.u32 %x, %clusterid.x; mov.u32 %0, %x; }" : "=r"(id) : "r"(a));
+  asm volatile("add.u32 %0, %1, %2;" : "=r"(sum) : "r"(a)  "r"(b));
+  return id + sum;
+}
+__global__ void __launch_bounds__(32) k(unsigned* out, unsigned a) { use(out); out[40] = cluster_and_sum(a, 2); }
+)");
+  EXPECT_THAT(results.errors, IsEmpty());
+  EXPECT_THAT(loud(results), IsEmpty());
+  EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  EXPECT_EQ(results.summary.tcgen05, 2u);
+}
+
+TEST_F(CudaSource, ALostCalleeIsSaid) {
+  const report::Results results = check(std::string(kAllocateAndFree) + R"(
+__device__ void broken(unsigned* out) { out[1] = not_declared(3); }
+__global__ void __launch_bounds__(32) k(unsigned* out) { use(out); broken(out); }
+__global__ void __launch_bounds__(32) plain(unsigned* out) { broken(out); }
+__global__ void __launch_bounds__(32) gone(unsigned* out) { use(out); out[2] = not_declared_either; }
+__global__ void __launch_bounds__(32) good(unsigned* out) { use(out); }
+)");
+  std::map<std::string, std::string> reasons;
+  for (const report::Incomplete& i : results.incomplete) reasons[i.kernel] = i.reason;
+  EXPECT_THAT(reasons["k"], HasSubstr("not_declared"));
+  EXPECT_THAT(reasons["plain"], HasSubstr("not_declared"));
+  EXPECT_THAT(reasons["gone"], HasSubstr("not_declared_either"));
+  EXPECT_EQ(reasons.count("good"), 0u);
+}
+
+TEST_F(CudaSource, WhatClangCrashesOnTakesNothingElseWithIt) {
+  // A generic lambda that Clang 22 does not capture the asm operand of.
+  const report::Results results = check(std::string(kAllocateAndFree) + R"(
+template <typename F> __device__ void call(F f) { f(1u); }
+__global__ void __launch_bounds__(32) trouble(unsigned s) {
+  call([=](auto v) { if constexpr (sizeof(v) == 4) { asm volatile("tcgen05.wait::ld.sync.aligned; // %0" ::"r"(s)); } });
+}
+__global__ void __launch_bounds__(32) fine(unsigned* out) { use(out); }
+)");
+  EXPECT_GE(results.summary.tcgen05, 2u);
+  for (const report::Incomplete& i : results.incomplete) EXPECT_NE(i.kernel, "fine");
+}
+
+TEST_F(CudaSource, TemplatesThatNothingInstantiates) {
+  const std::string file = write(std::string(kAllocateAndFree) + R"(
+template <int N, typename T>
+__global__ void __launch_bounds__(32) generic(T* out) { use(out); if (N > 2) use(out); }
+)");
+  const report::Results results = run_clang(file);
+  ASSERT_EQ(results.incomplete.size(), 1u);
+  EXPECT_THAT(results.incomplete[0].reason, HasSubstr("--instantiate"));
+  SourceOptions options;
+  options.via = Via::kClang;
+  options.instantiate = {"generic<3, unsigned>"};
+  const report::Results instantiated = run(file, {}, options);
+  EXPECT_TRUE(instantiated.incomplete.empty());
+  EXPECT_EQ(instantiated.summary.tcgen05, 4u);
+}
+
+TEST_F(CudaSource, NothingSeenIsSaid) {
+  const report::Results results =
+      check(std::string(kAllocateAndFree) + "__global__ void k(unsigned* out) { out[0] = 1; }\n");
+  EXPECT_EQ(results.summary.tcgen05, 0u);
+  ASSERT_EQ(results.assumptions.size(), 1u);
+  EXPECT_THAT(results.assumptions[0], HasSubstr("no kernel of this file calls"));
+}
+
+TEST_F(CudaSource, NolintSilences) {
+  const std::string text = R"(
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;" ::"r"(a));  // NOLINT(tmem-alloc-size, tmem-dealloc-mismatch, tmem-use-unallocated)
+}
+)";
+  EXPECT_EQ(loud(check(text)).count({"tmem-alloc-size", "k.cu", 3}), 0u);
+}
+
+TEST_F(CudaSource, WrappersOfTheToolkitAreTheirCallersDoing) {
+  std::string problem;
+  SourceOptions options;
+  options.via = Via::kClang;
+  options.toolkit = find_toolkit("", problem);
+  if (!options.toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const std::string file = write(R"(#include <cuda/ptx>
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  cuda::ptx::tcgen05_dealloc(cuda::ptx::cta_group_1, a, 96);
+}
+)");
+  EXPECT_TRUE(loud(run(file, {}, options)).count({"tmem-alloc-size", "k.cu", 3}) != 0);
+}
+
+TEST_F(CudaSource, FixesMakeThePlaceWhereTheyGo) {
+  const report::Results results = check(R"(
+__global__ void __launch_bounds__(32) k(unsigned a, unsigned* out) {
+  unsigned v;
+  asm("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(v) : "r"(a));
+  asm volatile("tcgen05.wait::ld.sync.aligned;");
+  out[threadIdx.x] = v;
+}
+)");
+  for (const report::Finding& f : results.findings) {
+    if (f.rule != "tmem-asm-volatile") continue;
+    ASSERT_EQ(f.fixes.size(), 1u);
+    EXPECT_EQ(f.fixes[0].text, " volatile");
+    const ptx::LineColumn at = f.fixes[0].place.text->position(f.fixes[0].place.span.begin);
+    EXPECT_EQ(at.line, 4u);
+    EXPECT_EQ(at.column, 6u);
+    return;
+  }
+  ADD_FAILURE() << "no finding of tmem-asm-volatile";
+}
+
+}  // namespace
+}  // namespace tmemlint::cuda
