@@ -14,7 +14,9 @@ void report_incomplete(rules::Context& context) {
   const cta::Analysis& a = context.analysis();
   for (const kernel::Gap& gap : a.graph.gaps) context.incomplete(gap.instruction, gap.reason);
   if (a.launch.shape_unknown) {
-    context.incomplete(a.tcgen05.front(), "which threads make a warp is not known: the kernel reads %tid.y or %tid.z, and nothing states its block; give --block X,Y,Z");
+    context.incomplete(a.tcgen05.front(),
+                       "which threads make a warp is not known: the kernel reads %tid.y or %tid.z, and nothing states "
+                       "its block; give --block X,Y,Z");
   }
   bool stopped = false;
   for (const warp::WarpGraph& w : a.warps) {
@@ -27,11 +29,13 @@ void report_incomplete(rules::Context& context) {
   // What lies behind a place where the evaluation stopped is not one more question.
   if (stopped || !a.graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {
-    context.incomplete(i, "no warp of a CTA of " + std::to_string(a.launch.threads()) + " threads was seen to come here");
+    context.incomplete(i,
+                       "no warp of a CTA of " + std::to_string(a.launch.threads()) + " threads was seen to come here");
   }
 }
 
-// Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known then.
+// Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known
+// then.
 bool is_damaged(const ptx::Module& module, const cta::Analysis& a) {
   for (uint32_t f : a.functions) {
     const ptx::Offset begin = module.functions[f].name_span.begin;
@@ -53,7 +57,8 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   if (analysis->tcgen05.empty()) return;
   rules::Context context(*analysis, module.source, results);
   if (!module.errors.empty() && is_damaged(module, *analysis)) {
-    context.incomplete(analysis->tcgen05.front(), "parts of this kernel could not be parsed, so that what it does is not known");
+    context.incomplete(analysis->tcgen05.front(),
+                       "parts of this kernel could not be parsed, so that what it does is not known");
     return;
   }
   for (const rules::Rule* rule : rules::registry()) {

@@ -12,7 +12,7 @@
 namespace tmemlint {
 
 struct Options {
-  ptx::Dimensions block;  // --block: used where the kernel states no .reqntid
+  ptx::Dimensions block;    // --block: used where the kernel states no .reqntid
   ptx::Dimensions cluster;  // --cluster: CTAs per cluster, where the kernel states none
   bool stats = false;       // --stats: say per kernel what was asked, decided and executed
   // Whether a rule runs at all. Null: all do.

@@ -26,18 +26,24 @@ bool can_block(const warp::Meaning& m) {
         case ptx::Tcgen05::kAlloc:
         case ptx::Tcgen05::kDealloc:
         case ptx::Tcgen05::kWaitLd:
-        case ptx::Tcgen05::kWaitSt: return true;
-        default: return false;
+        case ptx::Tcgen05::kWaitSt:
+          return true;
+        default:
+          return false;
       }
-    case warp::Action::kMbarrier: return m.mbarrier == warp::Mbarrier::kTryWait || m.mbarrier == warp::Mbarrier::kTestWait;
-    case warp::Action::kBarrier: return m.barrier == warp::Barrier::kSync || m.barrier == warp::Barrier::kReduce;
-    case warp::Action::kClusterBarrier: return m.cluster_barrier == warp::ClusterBarrier::kWait;
-    default: return false;
+    case warp::Action::kMbarrier:
+      return m.mbarrier == warp::Mbarrier::kTryWait || m.mbarrier == warp::Mbarrier::kTestWait;
+    case warp::Action::kBarrier:
+      return m.barrier == warp::Barrier::kSync || m.barrier == warp::Barrier::kReduce;
+    case warp::Action::kClusterBarrier:
+      return m.cluster_barrier == warp::ClusterBarrier::kWait;
+    default:
+      return false;
   }
 }
 
 class Explainer {
- public:
+public:
   Explainer(const ptx::Module& module, const cta::Analysis& analysis) : module_(module), a_(analysis) {}
 
   std::string run() {
@@ -52,17 +58,20 @@ class Explainer {
     std::vector<std::pair<std::vector<Line>, std::vector<Warp>>> roles;
     for (const auto& [warp, list] : lines) {
       auto role = std::find_if(roles.begin(), roles.end(), [&](const auto& r) { return r.first == list; });
-      if (role == roles.end()) roles.push_back({list, {warp}});
-      else role->second.push_back(warp);
+      if (role == roles.end())
+        roles.push_back({list, {warp}});
+      else
+        role->second.push_back(warp);
     }
     for (const auto& [list, warps] : roles) print(list, warps);
     return std::move(out_);
   }
 
- private:
+private:
   void heading() {
     const kernel::Launch& l = a_.launch;
-    out_ += "kernel " + report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel].name))) + "\n";
+    out_ +=
+        "kernel " + report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel].name))) + "\n";
     out_ += "  launched with " + std::to_string(l.threads()) + " threads";
     if (l.ctas() > 1) out_ += " in a cluster of " + std::to_string(l.ctas()) + " CTAs";
     out_ += "; the first of " + std::to_string(a_.joint->scenarios) + " scenarios\n";
@@ -86,7 +95,9 @@ class Explainer {
       for (size_t n = 0; n < warps.size(); ++n) {
         if (warps[n].first != r) continue;
         size_t last = n;
-        while (last + 1 < warps.size() && warps[last + 1].first == r && warps[last + 1].second == warps[last].second + 1) ++last;
+        while (last + 1 < warps.size() && warps[last + 1].first == r &&
+               warps[last + 1].second == warps[last].second + 1)
+          ++last;
         if (!numbers.empty()) numbers += ", ";
         numbers += std::to_string(warps[n].second);
         if (last != n) numbers += "-" + std::to_string(warps[last].second);
@@ -135,7 +146,8 @@ class Explainer {
     std::string where = std::to_string(module_.source->position(i.span.begin).line);
     if (i.location != ptx::kNone && module_.locations[i.location].line != 0) {
       const ptx::Location* at = &module_.locations[i.location];
-      if (const std::string* path = module_.file_path(at->file)) where += " (" + *path + ":" + std::to_string(at->line) + ")";
+      if (const std::string* path = module_.file_path(at->file))
+        where += " (" + *path + ":" + std::to_string(at->line) + ")";
     }
     std::string name(o.root);
     for (size_t n = 0; n < o.modifiers.size() && n < 2; ++n) name += "." + std::string(o.modifiers[n]);
@@ -152,7 +164,8 @@ class Explainer {
 
 }  // namespace
 
-std::string explain_kernels(std::shared_ptr<const ptx::SourceText> text, const Options& options, report::Results& results) {
+std::string explain_kernels(std::shared_ptr<const ptx::SourceText> text, const Options& options,
+                            report::Results& results) {
   const ptx::Module module = ptx::parse(text);
   for (const ptx::Problem& problem : module.errors) {
     results.errors.push_back({text->path(), text, problem.span, problem.message});
@@ -167,7 +180,9 @@ std::string explain_kernels(std::shared_ptr<const ptx::SourceText> text, const O
     if (!out.empty()) out += "\n";
     out += Explainer(module, *analysis).run();
     for (const warp::Uncertain& u : analysis->joint->uncertain) {
-      const uint32_t line = u.instruction < module.instructions.size() ? text->position(module.instructions[u.instruction].span.begin).line : 0;
+      const uint32_t line = u.instruction < module.instructions.size()
+                                ? text->position(module.instructions[u.instruction].span.begin).line
+                                : 0;
       out += "\n  not decided: line " + std::to_string(line) + ": " + u.reason + "\n";
     }
   }

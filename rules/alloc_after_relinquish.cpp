@@ -14,7 +14,8 @@ void check_alloc_after_relinquish(Context& context) {
       Draft d;
       d.at = e.instruction;
       d.message =
-          "tcgen05.alloc after the CTA gave up its permit to allocate: the permit never comes back, and the alloc traps; "
+          "tcgen05.alloc after the CTA gave up its permit to allocate: the permit never comes back, and the alloc "
+          "traps; "
           "relinquish after the last alloc";
       d.related.emplace_back(context.instruction_of(before.relinquished), "the permit is given up here");
       d.warp = &w;
@@ -26,7 +27,8 @@ void check_alloc_after_relinquish(Context& context) {
   for_each(context, {cta::Fault::kAfterRelinquish}, [&](const cta::Sighting& s) {
     Draft d = draft(s, report::Level::kError,
                     "tcgen05.alloc after warp " + std::to_string(s.other_warp) +
-                        " gave up the CTA's permit to allocate: the permit never comes back, and the alloc traps; relinquish after the last alloc");
+                        " gave up the CTA's permit to allocate: the permit never comes back, and the alloc traps; "
+                        "relinquish after the last alloc");
     d.related.emplace_back(s.other, "the permit is given up here");
     return d;
   });

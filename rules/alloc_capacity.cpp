@@ -11,8 +11,8 @@ using cta::Sighting;
 void check_alloc_capacity(Context& context) {
   for_each(context, {Fault::kOverCapacity}, [&](const Sighting& s) {
     return draft(s, report::Level::kError,
-                 "this alloc asks for " + std::to_string(s.second) + " columns while the CTA itself holds " + std::to_string(s.first) +
-                     " of the 512, and nothing frees them: it waits forever");
+                 "this alloc asks for " + std::to_string(s.second) + " columns while the CTA itself holds " +
+                     std::to_string(s.first) + " of the 512, and nothing frees them: it waits forever");
   });
 }
 

@@ -18,8 +18,10 @@ void check_alloc_growing(Context& context) {
       const uint32_t earlier = context.instruction_of(before.smallest_step);
       Draft d;
       d.at = e.instruction;
-      d.message = "this alloc asks for " + std::to_string(sizes.back()) + " columns after an earlier alloc of the CTA asked for " +
-                  std::to_string(before.smallest) + ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the larger one first";
+      d.message = "this alloc asks for " + std::to_string(sizes.back()) +
+                  " columns after an earlier alloc of the CTA asked for " + std::to_string(before.smallest) +
+                  ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the "
+                  "larger one first";
       d.related.emplace_back(earlier, "the earlier alloc, of " + std::to_string(before.smallest) + " columns");
       d.warp = &w;
       d.node = e.node;
@@ -31,7 +33,8 @@ void check_alloc_growing(Context& context) {
     Draft d = draft(s, report::Level::kError,
                     "this alloc asks for " + std::to_string(s.second) + " columns after an earlier alloc of warp " +
                         std::to_string(s.other_warp) + " asked for " + std::to_string(s.first) +
-                        ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the larger one first");
+                        ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the "
+                        "larger one first");
     d.related.emplace_back(s.other, "the earlier alloc, of " + std::to_string(s.first) + " columns");
     return d;
   });

@@ -11,11 +11,13 @@ using cta::Sighting;
 void check_async_overlap(Context& context) {
   for_each(context, {Fault::kAsyncOverlap, Fault::kScaleCopyOverlap}, [&](const Sighting& s) {
     const bool scales = s.fault == Fault::kScaleCopyOverlap;
-    Draft d = draft(s, scales ? report::Level::kNote : report::Level::kError,
-                    scales ? "tcgen05.cp overwrites scale factors that an earlier mma of this thread reads: the ISA does not list this "
-                             "pair among those that execute in order; block-scaled kernels rely on it"
-                           : name(context, s.at) + " works on columns that an earlier " + name(context, s.other) + warp_text(s) +
-                                 " may still be working on, and the two do not execute in order: wait for the first to complete");
+    Draft d = draft(
+        s, scales ? report::Level::kNote : report::Level::kError,
+        scales ? "tcgen05.cp overwrites scale factors that an earlier mma of this thread reads: the ISA does not list "
+                 "this "
+                 "pair among those that execute in order; block-scaled kernels rely on it"
+               : name(context, s.at) + " works on columns that an earlier " + name(context, s.other) + warp_text(s) +
+                     " may still be working on, and the two do not execute in order: wait for the first to complete");
     d.related.emplace_back(s.other, "the earlier operation");
     return d;
   });

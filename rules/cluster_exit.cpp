@@ -10,9 +10,10 @@ using cta::Sighting;
 
 void check_cluster_exit(Context& context) {
   for_each(context, {Fault::kClusterExit}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) + " reaches CTA " + std::to_string(s.other_rank) +
-                        " of the cluster, which may have exited: it does not wait for this, and no cluster barrier follows");
+    Draft d =
+        draft(s, report::Level::kWarning,
+              name(context, s.at) + " reaches CTA " + std::to_string(s.other_rank) +
+                  " of the cluster, which may have exited: it does not wait for this, and no cluster barrier follows");
     if (s.other != kNone) d.related.emplace_back(s.other, "that CTA exits here");
     return d;
   });

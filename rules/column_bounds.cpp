@@ -12,11 +12,12 @@ void check_column_bounds(Context& context) {
   for_each(context, {Fault::kOutOfBounds}, [&](const Sighting& s) {
     if (s.other == kNone) {
       return draft(s, report::Level::kError,
-                   name(context, s.at) + " touches column " + std::to_string(s.first) + ", which belongs to no allocation of this CTA");
+                   name(context, s.at) + " touches column " + std::to_string(s.first) +
+                       ", which belongs to no allocation of this CTA");
     }
     Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) + " touches columns " + columns_text(s.first, s.second) + " of an allocation of " +
-                        std::to_string(s.extra) + " columns: it runs past the end");
+                    name(context, s.at) + " touches columns " + columns_text(s.first, s.second) +
+                        " of an allocation of " + std::to_string(s.extra) + " columns: it runs past the end");
     d.related.emplace_back(s.other, "the allocation, of " + std::to_string(s.extra) + " columns");
     return d;
   });

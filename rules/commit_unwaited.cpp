@@ -10,8 +10,9 @@ using cta::Sighting;
 
 void check_commit_unwaited(Context& context) {
   for_each(context, {Fault::kCommitUnwaited}, [&](const Sighting& s) {
-    return draft(s, report::Level::kWarning,
-                 "no thread ever waits on the mbarrier of this commit: what was issued before it is never known to be complete");
+    return draft(
+        s, report::Level::kWarning,
+        "no thread ever waits on the mbarrier of this commit: what was issued before it is never known to be complete");
   });
 }
 

@@ -12,16 +12,18 @@ void check_dealloc_mismatch(Context& context) {
   for_each(context, {Fault::kDeallocAddress, Fault::kDeallocSize}, [&](const Sighting& s) {
     if (s.fault == Fault::kDeallocSize) {
       Draft d = draft(s, report::Level::kError,
-                      "this dealloc frees " + std::to_string(s.first) + " columns of an allocation of " + std::to_string(s.second) +
-                          ": both must be the same");
+                      "this dealloc frees " + std::to_string(s.first) + " columns of an allocation of " +
+                          std::to_string(s.second) + ": both must be the same");
       d.related.emplace_back(s.other, "the alloc");
       return d;
     }
-    Draft d = draft(s, report::Level::kError,
-                    s.other == kNone ? "this dealloc's address (" + std::to_string(s.first) +
-                                           ") is not one that an alloc returned: is it the address of the slot instead of its content?"
-                                     : "this dealloc's address is " + std::to_string(s.first) +
-                                           " columns into an allocation: it must be the address that the alloc returned");
+    Draft d =
+        draft(s, report::Level::kError,
+              s.other == kNone
+                  ? "this dealloc's address (" + std::to_string(s.first) +
+                        ") is not one that an alloc returned: is it the address of the slot instead of its content?"
+                  : "this dealloc's address is " + std::to_string(s.first) +
+                        " columns into an allocation: it must be the address that the alloc returned");
     if (s.other != kNone) d.related.emplace_back(s.other, "the alloc");
     return d;
   });

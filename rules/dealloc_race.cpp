@@ -11,7 +11,8 @@ using cta::Sighting;
 void check_dealloc_race(Context& context) {
   for_each(context, {Fault::kFreeRace}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kError,
-                    "this dealloc may free the columns before" + warp_text(s, " warp ") + " is done with them: nothing that this warp waits for "
+                    "this dealloc may free the columns before" + warp_text(s, " warp ") +
+                        " is done with them: nothing that this warp waits for "
                         "comes after that access; join the users of the columns before freeing them");
     d.related.emplace_back(s.other, "may come after the dealloc");
     return d;

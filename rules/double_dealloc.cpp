@@ -10,7 +10,9 @@ using cta::Sighting;
 
 void check_double_dealloc(Context& context) {
   for_each(context, {Fault::kDoubleDealloc}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kError, "this allocation was already freed: the second dealloc traps, or frees what another CTA owns by now");
+    Draft d =
+        draft(s, report::Level::kError,
+              "this allocation was already freed: the second dealloc traps, or frees what another CTA owns by now");
     d.related.emplace_back(s.other, "freed here");
     return d;
   });
@@ -20,11 +22,8 @@ void check_double_dealloc(Context& context) {
 
 extern const Rule kDoubleDealloc;
 const Rule kDoubleDealloc = {
-    "tmem-double-dealloc",
-    report::Level::kError,
-    "A dealloc frees an allocation that was already freed.",
-    "Free each allocation once.",
-    check_double_dealloc,
+    "tmem-double-dealloc",        report::Level::kError, "A dealloc frees an allocation that was already freed.",
+    "Free each allocation once.", check_double_dealloc,
 };
 
 }  // namespace tmemlint::rules

@@ -49,7 +49,8 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
     return out;
   }
   for (const warp::Terms::Part& part : terms().parts(value.base)) {
-    if (terms()[part.term].kind != warp::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0) return out;
+    if (terms()[part.term].kind != warp::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0)
+      return out;
     out.allocation = part.term;
   }
   out.known = true;
@@ -89,7 +90,8 @@ bool Context::may_equal(const Value& a, const Value& b) const {
   if (a == b) return true;
   const auto x = terms().enumerate(a, 0, 32);
   const auto y = terms().enumerate(b, 0, 32);
-  if (x && y) return std::any_of(x->begin(), x->end(), [&](uint64_t n) { return std::binary_search(y->begin(), y->end(), n); });
+  if (x && y)
+    return std::any_of(x->begin(), x->end(), [&](uint64_t n) { return std::binary_search(y->begin(), y->end(), n); });
   // One base and different offsets are different places; other unknowns may be anything.
   if (a.base == b.base) return false;
   return true;
@@ -207,7 +209,9 @@ void Context::fold_floods() {
     kept.push_back(std::move(m));
   }
   for (const auto& [key, count] : counts) {
-    if (count > kMost) kept[last[key]].draft.message += "; and " + std::to_string(count - kMost) + " more findings like this in the kernel";
+    if (count > kMost)
+      kept[last[key]].draft.message +=
+          "; and " + std::to_string(count - kMost) + " more findings like this in the kernel";
   }
   merged_ = std::move(kept);
 }
@@ -231,8 +235,10 @@ void Context::end() {
     std::sort(m.warps.begin(), m.warps.end());
     m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
     f.warps = std::move(m.warps);
-    if (m.draft.warp != nullptr && m.draft.node != kNone) f.path = path_to(*m.draft.warp, m.draft.node);
-    else f.path = scenario_path(m.draft.decisions);
+    if (m.draft.warp != nullptr && m.draft.node != kNone)
+      f.path = path_to(*m.draft.warp, m.draft.node);
+    else
+      f.path = scenario_path(m.draft.decisions);
     results_.findings.push_back(std::move(f));
   }
   merged_.clear();

@@ -39,14 +39,14 @@ struct Draft {
 
 // Where TMEM addresses lead: the parts of a value that is one.
 struct TmemAddress {
-  bool known = false;          // the lane and the column offset are numbers
-  uint32_t allocation = 0;     // base term; 0: a literal address
-  uint32_t lane = 0;           // of the first executing lane's value
-  uint32_t column = 0;         // from the start of the allocation
+  bool known = false;       // the lane and the column offset are numbers
+  uint32_t allocation = 0;  // base term; 0: a literal address
+  uint32_t lane = 0;        // of the first executing lane's value
+  uint32_t column = 0;      // from the start of the allocation
 };
 
 class Context {
- public:
+public:
   Context(const cta::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results)
       : analysis_(analysis), text_(std::move(text)), results_(results) {}
 
@@ -66,7 +66,8 @@ class Context {
   }
   const ptx::Form& form(const warp::Event& event) const { return meaning(event).form; }
   uint32_t instruction_of(uint32_t step) const { return program().steps[step].instruction; }
-  std::string_view name(uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"
+  std::string_view name(
+      uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"
 
   TmemAddress tmem_address(const warp::Value& value, uint32_t lanes) const;
   // All the addresses that a value may be, when they can be listed (a stage index has a few values); else empty.
@@ -83,7 +84,7 @@ class Context {
   // Hands the findings of the rule over to the results.
   void end();
 
- private:
+private:
   struct Merged {
     Draft draft;
     std::vector<uint32_t> warps;

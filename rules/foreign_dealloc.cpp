@@ -10,8 +10,9 @@ using cta::Sighting;
 
 void check_foreign_dealloc(Context& context) {
   for_each(context, {Fault::kForeignDealloc}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kNote, "another warp frees these columns than allocated them (warp " + std::to_string(s.other_warp) +
-                                                 "): the ISA leaves this open, CUTLASS asks for the same warp");
+    Draft d = draft(s, report::Level::kNote,
+                    "another warp frees these columns than allocated them (warp " + std::to_string(s.other_warp) +
+                        "): the ISA leaves this open, CUTLASS asks for the same warp");
     d.related.emplace_back(s.other, "the alloc");
     return d;
   });

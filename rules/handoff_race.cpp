@@ -11,8 +11,10 @@ using cta::Sighting;
 void check_handoff_race(Context& context) {
   for_each(context, {Fault::kHandoff}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) + " is not ordered with a " + name(context, s.other) + " of the same columns" + warp_text(s) +
-                        ": no barrier or mbarrier lies between them, so it may come first; let this warp wait until the other one is done");
+                    name(context, s.at) + " is not ordered with a " + name(context, s.other) + " of the same columns" +
+                        warp_text(s) +
+                        ": no barrier or mbarrier lies between them, so it may come first; let this warp wait until "
+                        "the other one is done");
     d.related.emplace_back(s.other, "the other access");
     return d;
   });

@@ -8,7 +8,9 @@ namespace tmemlint::rules {
 
 namespace {
 
-std::string range(uint64_t first, uint64_t last) { return std::to_string(first) + "-" + std::to_string(last); }
+std::string range(uint64_t first, uint64_t last) {
+  return std::to_string(first) + "-" + std::to_string(last);
+}
 
 // What the warps get wrong at one instruction.
 struct Wrong {
@@ -50,14 +52,16 @@ void check_lane_window(Context& context) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05) continue;
       const ptx::Form& form = context.form(e);
-      const bool access = form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed || form.op == ptx::Tcgen05::kSt;
+      const bool access =
+          form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed || form.op == ptx::Tcgen05::kSt;
       // Addresses that differ between lanes are another rule's matter.
       if (!access || form.lanes == 0 || !context.terms().uniform(e.address, e.lanes)) continue;
       std::vector<uint64_t> starts = start_lanes(context, e);
       if (starts.empty()) {
         // The joint run has an address for each time that it came here.
         const auto seen = context.joint().places.find({e.instruction, w.warp});
-        if (seen != context.joint().places.end() && seen->second.all) starts.assign(seen->second.lanes.begin(), seen->second.lanes.end());
+        if (seen != context.joint().places.end() && seen->second.all)
+          starts.assign(seen->second.lanes.begin(), seen->second.lanes.end());
       }
       if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
       const uint64_t first = 32 * (w.warp % 4);

@@ -11,7 +11,8 @@ using cta::Sighting;
 void check_missing_relinquish(Context& context) {
   for_each(context, {Fault::kNoRelinquish}, [&](const Sighting& s) {
     return draft(s, report::Level::kNote,
-                 "no tcgen05.relinquish_alloc_permit follows: while this CTA may still allocate, another one on the same SM cannot");
+                 "no tcgen05.relinquish_alloc_permit follows: while this CTA may still allocate, another one on the "
+                 "same SM cannot");
   });
 }
 

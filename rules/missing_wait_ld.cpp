@@ -27,7 +27,7 @@ std::string state_of(const PendingLoad& p) {
 }
 
 class LoadChecker {
- public:
+public:
   LoadChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
 
   void run() {
@@ -35,15 +35,22 @@ class LoadChecker {
       const warp::Protocol& before = warp_.protocols[e.before];
       if (before.loads.empty()) continue;
       switch (e.kind) {
-        case Event::Kind::kTcgen05: access(e, before); break;
-        case Event::Kind::kOverwrite: overwrite(e, before); break;
-        case Event::Kind::kExit: leave(e, before); break;
-        default: break;
+        case Event::Kind::kTcgen05:
+          access(e, before);
+          break;
+        case Event::Kind::kOverwrite:
+          overwrite(e, before);
+          break;
+        case Event::Kind::kExit:
+          leave(e, before);
+          break;
+        default:
+          break;
       }
     }
   }
 
- private:
+private:
   void access(const Event& e, const warp::Protocol& before) {
     const ptx::Form& form = context_.form(e);
     switch (form.op) {
@@ -56,8 +63,9 @@ class LoadChecker {
         for (const PendingLoad& p : before.loads) {
           if (!overlap(written, of_load(p))) continue;
           say(e, p,
-              std::string(context_.name(e.instruction)) + " overwrites columns that an earlier tcgen05.ld reads, but the load " +
-                  state_of(p) + "; put tcgen05.wait::ld between them");
+              std::string(context_.name(e.instruction)) +
+                  " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(p) +
+                  "; put tcgen05.wait::ld between them");
           return;
         }
         return;
@@ -94,7 +102,8 @@ class LoadChecker {
           report(std::move(d), e);
         }
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
@@ -113,7 +122,8 @@ class LoadChecker {
     // One finding for all the loads that a missing wait leaves over: at the first of them.
     const PendingLoad* first = nullptr;
     for (const PendingLoad& p : before.loads) {
-      if (p.used != 0 && (first == nullptr || context_.instruction_of(p.step) < context_.instruction_of(first->step))) first = &p;
+      if (p.used != 0 && (first == nullptr || context_.instruction_of(p.step) < context_.instruction_of(first->step)))
+        first = &p;
     }
     if (first == nullptr || !left_.insert(first->step).second) return;
     Draft d;
@@ -160,7 +170,8 @@ void check_missing_wait_ld(Context& context) {
     p.lanes = s.lanes;
     p.used = s.used;
     Draft d = draft(s, level_of(p),
-                    "this lets warp " + std::to_string(s.other_warp) + (s.third == kNone || s.third == s.at ? "" : " go on to the " + name(context, s.third) + " of") +
+                    "this lets warp " + std::to_string(s.other_warp) +
+                        (s.third == kNone || s.third == s.at ? "" : " go on to the " + name(context, s.third) + " of") +
                         " columns that a tcgen05.ld of this warp reads, but the load " + state_of(p) +
                         "; put tcgen05.wait::ld before it");
     d.related.emplace_back(s.other, "the load");

@@ -13,7 +13,7 @@ using warp::Event;
 using warp::PendingStore;
 
 class StoreChecker {
- public:
+public:
   StoreChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
 
   void run() {
@@ -26,7 +26,7 @@ class StoreChecker {
     }
   }
 
- private:
+private:
   void access(const Event& e, const warp::Protocol& before) {
     const ptx::Form& form = context_.form(e);
     const std::string name(context_.name(e.instruction));
@@ -56,7 +56,8 @@ class StoreChecker {
         }
         return;
       }
-      default: return;
+      default:
+        return;
     }
   }
 
@@ -82,9 +83,11 @@ void check_missing_wait_st(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) StoreChecker(context, w).run();
   for_each(context, {cta::Fault::kStoreNotWaited}, [&](const cta::Sighting& s) -> std::optional<Draft> {
     if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
-    Draft d = draft(s, report::Level::kError,
-                    "tcgen05.st is not waited for before the columns are used: it may still be under way at the " + name(context, s.third == kNone ? s.other : s.third) +
-                        " of warp " + std::to_string(s.other_warp) + ", which a barrier or mbarrier lets go on; put tcgen05.wait::st behind the stores");
+    Draft d =
+        draft(s, report::Level::kError,
+              "tcgen05.st is not waited for before the columns are used: it may still be under way at the " +
+                  name(context, s.third == kNone ? s.other : s.third) + " of warp " + std::to_string(s.other_warp) +
+                  ", which a barrier or mbarrier lets go on; put tcgen05.wait::st behind the stores");
     d.related.emplace_back(s.other, "the access");
     return d;
   });

@@ -10,10 +10,11 @@ using cta::Sighting;
 
 void check_one_warp(Context& context) {
   for_each(context, {Fault::kSharedAlloc}, [&](const Sighting& s) {
-    return draft(s, report::Level::kError,
-                 "several warps execute this alloc (warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
-                     std::to_string(std::max(s.warp, s.other_warp)) +
-                     ") into one slot: each allocates, and only one address is kept; guard it so that one warp executes it");
+    return draft(
+        s, report::Level::kError,
+        "several warps execute this alloc (warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
+            std::to_string(std::max(s.warp, s.other_warp)) +
+            ") into one slot: each allocates, and only one address is kept; guard it so that one warp executes it");
   });
 }
 

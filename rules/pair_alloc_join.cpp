@@ -11,7 +11,8 @@ using cta::Sighting;
 void check_pair_alloc_join(Context& context) {
   for_each(context, {Fault::kPairStart}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) + " reaches the other CTA, but nothing orders that CTA's alloc or mbarrier init before it: put a "
+                    name(context, s.at) +
+                        " reaches the other CTA, but nothing orders that CTA's alloc or mbarrier init before it: put a "
                         "cluster barrier between");
     if (s.other != kNone) d.related.emplace_back(s.other, "not ordered before it in the other CTA");
     return d;

@@ -11,7 +11,9 @@ using cta::Sighting;
 void check_pair_leader(Context& context) {
   for_each(context, {Fault::kPairLeader}, [&](const Sighting& s) {
     return draft(s, report::Level::kWarning,
-                 name(context, s.at) + " with cta_group::2 is issued by both CTAs of the pair: the work of the pair is done twice; let one CTA issue it");
+                 name(context, s.at) +
+                     " with cta_group::2 is issued by both CTAs of the pair: the work of the pair is done twice; let "
+                     "one CTA issue it");
   });
 }
 

@@ -11,7 +11,8 @@ using cta::Sighting;
 void check_proxy_fence(Context& context) {
   for_each(context, {Fault::kProxyFence}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) + " reads shared memory through the asynchronous proxy, but ordinary stores wrote it and no "
+                    name(context, s.at) +
+                        " reads shared memory through the asynchronous proxy, but ordinary stores wrote it and no "
                         "fence.proxy.async lies between: it may read old bytes");
     d.related.emplace_back(s.other, "the store");
     return d;

@@ -26,8 +26,9 @@ void check_remote_arrive_scope(Context& context) {
       Draft d;
       d.level = report::Level::kNote;
       d.at = e.instruction;
-      d.message = "this arrive on the other CTA's mbarrier has CTA scope (an arrive without a scope is .release.cta): only a "
-                  "cluster-scope release orders this thread's accesses for the other CTA";
+      d.message =
+          "this arrive on the other CTA's mbarrier has CTA scope (an arrive without a scope is .release.cta): only a "
+          "cluster-scope release orders this thread's accesses for the other CTA";
       d.warp = &w;
       d.node = e.node;
       context.report(std::move(d));

@@ -4,7 +4,8 @@
 
 namespace tmemlint::rules {
 
-void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
+void for_each(Context& context, std::initializer_list<cta::Fault> faults,
+              const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
   for (const cta::Sighting& s : context.joint().sightings) {
     if (std::find(faults.begin(), faults.end(), s.fault) == faults.end()) continue;
     if (std::optional<Draft> d = say(s)) context.report(std::move(*d));
@@ -22,7 +23,9 @@ Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
   return d;
 }
 
-std::string name(const Context& context, uint32_t instruction) { return std::string(context.name(instruction)); }
+std::string name(const Context& context, uint32_t instruction) {
+  return std::string(context.name(instruction));
+}
 
 std::string warp_text(const cta::Sighting& s, std::string_view lead) {
   std::string out(lead);
@@ -31,6 +34,8 @@ std::string warp_text(const cta::Sighting& s, std::string_view lead) {
   return out;
 }
 
-std::string columns_text(int64_t first, int64_t count) { return std::to_string(first) + "-" + std::to_string(first + count - 1); }
+std::string columns_text(int64_t first, int64_t count) {
+  return std::to_string(first) + "-" + std::to_string(first + count - 1);
+}
 
 }  // namespace tmemlint::rules

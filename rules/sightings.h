@@ -12,7 +12,8 @@
 namespace tmemlint::rules {
 
 // Reports what `say` makes of each sighting of these faults, if anything.
-void for_each(Context& context, std::initializer_list<cta::Fault> faults, const std::function<std::optional<Draft>(const cta::Sighting&)>& say);
+void for_each(Context& context, std::initializer_list<cta::Fault> faults,
+              const std::function<std::optional<Draft>(const cta::Sighting&)>& say);
 
 // A finding at the sighting's place, with its warp and the decisions of its scenario.
 Draft draft(const cta::Sighting& s, report::Level level, std::string message);

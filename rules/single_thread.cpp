@@ -17,8 +17,10 @@ bool is_single(ptx::Tcgen05 op) {
     case ptx::Tcgen05::kMmaWs:
     case ptx::Tcgen05::kCp:
     case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kCommit: return true;
-    default: return false;
+    case ptx::Tcgen05::kCommit:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -18,8 +18,8 @@ void check_slot_race(Context& context) {
       return d;
     }
     Draft d = draft(s, report::Level::kError,
-                    "this overwrites the TMEM address that an alloc wrote to shared memory, while warp " + std::to_string(s.other_warp) +
-                        " may not have read it yet: no barrier lies between");
+                    "this overwrites the TMEM address that an alloc wrote to shared memory, while warp " +
+                        std::to_string(s.other_warp) + " may not have read it yet: no barrier lies between");
     d.related.emplace_back(s.other, "the alloc that wrote the address");
     if (s.third != kNone) d.related.emplace_back(s.third, "reads it");
     return d;

@@ -11,7 +11,9 @@ using cta::Sighting;
 void check_use_after_dealloc(Context& context) {
   for_each(context, {Fault::kAfterDealloc}, [&](const Sighting& s) {
     Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) + " touches columns that were freed before it; another CTA may own them by now; free them after the last access");
+                    name(context, s.at) +
+                        " touches columns that were freed before it; another CTA may own them by now; free them after "
+                        "the last access");
     d.related.emplace_back(s.other, "freed here");
     return d;
   });

@@ -73,7 +73,8 @@ extern const Rule kWarpCollective;
 const Rule kWarpCollective = {
     "tmem-warp-collective",
     report::Level::kError,
-    "A warp-collective tcgen05 instruction is executed by a part of a warp, or with operands that differ between lanes.",
+    "A warp-collective tcgen05 instruction is executed by a part of a warp, or with operands that differ between "
+    "lanes.",
     "Branch on warp-uniform conditions only around tcgen05.alloc, dealloc, relinquish_alloc_permit, ld, st and wait.",
     check_warp_collective,
 };

@@ -60,7 +60,8 @@ TEST_P(Labelled, SaysWhatItsLabelAsksFor) {
   if (label.contains("allow")) {
     for (const json& r : label["allow"]) allowed.insert(r.get<std::string>());
   }
-  for (const Said& s : said) EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
+  for (const Said& s : said)
+    EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
 
   std::set<uint32_t> lines;
   if (label.contains("line") && !label["line"].is_null()) lines.insert(label["line"].get<uint32_t>());
@@ -76,8 +77,9 @@ TEST_P(Labelled, SaysWhatItsLabelAsksFor) {
   }
   for (const json& r : label.value("notes", json::array())) {
     const std::string rule = r.get<std::string>();
-    EXPECT_TRUE(std::any_of(results.findings.begin(), results.findings.end(),
-                            [&](const report::Finding& f) { return f.rule == rule && f.level == report::Level::kNote; }))
+    EXPECT_TRUE(
+        std::any_of(results.findings.begin(), results.findings.end(),
+                    [&](const report::Finding& f) { return f.rule == rule && f.level == report::Level::kNote; }))
         << rule << " is expected as a note";
   }
   if (label["expect"].empty()) {
@@ -94,7 +96,8 @@ std::vector<std::string> names() {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string out = info.param;
-  std::replace_if(out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return out;
 }
 
@@ -122,7 +125,8 @@ TEST(Rules, EachHasABadKernelAGoodTwinAndAPage) {
     std::ifstream page(std::string(TMEMLINT_SOURCE_DIR) + "/docs/rules/" + std::string(rule->id) + ".md");
     std::stringstream text;
     text << page.rdbuf();
-    EXPECT_NE(text.str().find(rule->summary), std::string::npos) << rule->id << "'s page does not have its summary sentence";
+    EXPECT_NE(text.str().find(rule->summary), std::string::npos)
+        << rule->id << "'s page does not have its summary sentence";
   }
 }
 

@@ -8,7 +8,9 @@
 namespace tmemlint::warp {
 namespace {
 
-constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) { return {o, width, is_signed, aux}; }
+constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) {
+  return {o, width, is_signed, aux};
+}
 
 Value lane_ids(Terms& terms) {
   std::array<uint64_t, kLanes> n;
@@ -17,11 +19,13 @@ Value lane_ids(Terms& terms) {
 }
 
 TEST(Fold, FollowsTheIsa) {
-  auto f = [](Operation o, std::vector<uint64_t> args) { return fold(o, args.data(), static_cast<unsigned>(args.size())); };
+  auto f = [](Operation o, std::vector<uint64_t> args) {
+    return fold(o, args.data(), static_cast<unsigned>(args.size()));
+  };
   EXPECT_EQ(f(op(Op::kAdd), {0xffffffff, 2}), 1u);
-  EXPECT_EQ(f(op(Op::kShl), {1, 32}), 0u);                          // shifts clamp, they do not wrap
+  EXPECT_EQ(f(op(Op::kShl), {1, 32}), 0u);  // shifts clamp, they do not wrap
   EXPECT_EQ(f(op(Op::kShr, 32, true), {0x80000000, 40}), 0xffffffffu);
-  EXPECT_EQ(f(op(Op::kBfe), {0x12345678, 4, 14}), 0x567u);          // (0x12345678 >> 4) & 0x3fff
+  EXPECT_EQ(f(op(Op::kBfe), {0x12345678, 4, 14}), 0x567u);  // (0x12345678 >> 4) & 0x3fff
   EXPECT_EQ(f(op(Op::kBfi), {3, 0, 21, 2}), 0x600000u);
   EXPECT_EQ(f(op(Op::kPrmt), {0x44332211, 0x88776655, 0x5410}), 0x66552211u);
   EXPECT_EQ(f(op(Op::kLop3, 32, false, 0xea), {0xf0, 0x3c, 0x01}), 0x31u);  // (a & b) | c
@@ -30,7 +34,7 @@ TEST(Fold, FollowsTheIsa) {
   EXPECT_EQ(f(op(Op::kMin), {0xffffffff, 1}), 1u);
   EXPECT_EQ(f(op(Op::kClz), {1}), 31u);
   EXPECT_EQ(f(op(Op::kBfind), {0x100}), 8u);
-  EXPECT_EQ(f(op(Op::kFns), {0xf0, 0, 2}), 5u);                     // second set bit from bit 0 on
+  EXPECT_EQ(f(op(Op::kFns), {0xf0, 0, 2}), 5u);  // second set bit from bit 0 on
   EXPECT_EQ(f(op(Op::kSext, 64, false, 32), {0x80000000}), 0xffffffff80000000u);
 }
 

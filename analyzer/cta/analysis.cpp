@@ -16,9 +16,8 @@ constexpr uint32_t kMaxExchanges = 4;
 constexpr uint64_t kKernelSteps = 1'000'000;
 
 bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructions) {
-  return std::any_of(instructions.begin(), instructions.end(), [&](uint32_t i) {
-    return ptx::decode(module.opcode(module.instructions[i])).cta_group == 2;
-  });
+  return std::any_of(instructions.begin(), instructions.end(),
+                     [&](uint32_t i) { return ptx::decode(module.opcode(module.instructions[i])).cta_group == 2; });
 }
 
 // Each warp sees what the others were seen to write so far; one that read a place before another value was found to be
@@ -60,8 +59,8 @@ void follow_warps(Analysis& a) {
   }
 }
 
-// Where nothing states the block and some instruction is reached by no warp, the smallest block that has a warp for every
-// instruction is a better guess.
+// Where nothing states the block and some instruction is reached by no warp, the smallest block that has a warp for
+// every instruction is a better guess.
 void infer_block(Analysis& a) {
   if (!a.launch.block_is_guess()) return;
   size_t fewest = a.unreached().size();

@@ -14,10 +14,10 @@ namespace tmemlint::cta {
 
 struct Analysis {
   const ptx::Module* module = nullptr;
-  uint32_t kernel = ptx::kNone;        // Module::functions
-  std::vector<uint32_t> functions;     // of its call tree, itself first
-  std::vector<uint32_t> tcgen05;       // Module::instructions of these functions, in text order
-  bool uses_pairs = false;             // some instruction has cta_group::2
+  uint32_t kernel = ptx::kNone;     // Module::functions
+  std::vector<uint32_t> functions;  // of its call tree, itself first
+  std::vector<uint32_t> tcgen05;    // Module::instructions of these functions, in text order
+  bool uses_pairs = false;          // some instruction has cta_group::2
   kernel::Launch launch;
   kernel::Graph graph;
   std::unique_ptr<warp::Program> program;
@@ -33,7 +33,7 @@ struct Analysis {
 // The tcgen05 instructions of a kernel's call tree.
 std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
 
-std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,
-                                  const JointSetting& setting = {});
+std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block,
+                                  ptx::Dimensions cluster, const JointSetting& setting = {});
 
 }  // namespace tmemlint::cta

@@ -10,7 +10,7 @@ namespace tmemlint::cta {
 // By warp of the cluster: the last of its events that is known to have happened; and the last of its commits that is
 // known to have arrived, which means that everything the same thread issued before it is complete (ISA 9.7.16.12).
 class Clock {
- public:
+public:
   explicit Clock(size_t warps = 0) : events_(warps, 0), commits_(warps, 0) {}
 
   void join(const Clock& other) {
@@ -30,13 +30,14 @@ class Clock {
   size_t size() const { return events_.size(); }
   uint32_t event(uint32_t warp) const { return events_[warp]; }
 
- private:
+private:
   std::vector<uint32_t> events_;
   std::vector<uint32_t> commits_;
 };
 
-// What is known by any synchronisation; what is known by one that orders tcgen05 operations too, which a relaxed arrive or
-// wait does with the tcgen05 fences only (ISA 9.7.16.6.4); and what would be known if every synchronisation needed them.
+// What is known by any synchronisation; what is known by one that orders tcgen05 operations too, which a relaxed arrive
+// or wait does with the tcgen05 fences only (ISA 9.7.16.6.4); and what would be known if every synchronisation needed
+// them.
 struct Knowledge {
   Clock any;
   Clock fenced;

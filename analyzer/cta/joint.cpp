@@ -15,7 +15,7 @@ constexpr uint32_t kMaxRanks = 8;
 constexpr size_t kMaxFlips = 10;
 
 class Driver {
- public:
+public:
   Driver(const Analysis& analysis, const JointSetting& setting) : setting_(setting), ground_(analysis) {}
 
   Joint run() {
@@ -37,7 +37,8 @@ class Driver {
     }
     // A commit that nobody ever waits for.
     for (const auto& [commit, targets] : commit_targets_) {
-      if (stopped_ || std::any_of(targets.begin(), targets.end(), [&](uint32_t t) { return waited_.contains(t); })) continue;
+      if (stopped_ || std::any_of(targets.begin(), targets.end(), [&](uint32_t t) { return waited_.contains(t); }))
+        continue;
       Sighting s;
       s.fault = Fault::kCommitUnwaited;
       s.at = commit;
@@ -48,14 +49,16 @@ class Driver {
       std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
       if (unfinished_) reason += "the budget of " + std::to_string(setting_.step_budget) + " steps was used up";
       if (unfinished_ && untried != 0) reason += ", and ";
-      if (untried != 0) reason += "of " + std::to_string(first.choices.size()) + " unknown conditions " + std::to_string(untried) + " were taken one way";
+      if (untried != 0)
+        reason += "of " + std::to_string(first.choices.size()) + " unknown conditions " + std::to_string(untried) +
+                  " were taken one way";
       note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
     one_finding_each();
     return std::move(out_);
   }
 
- private:
+private:
   struct Outcome {
     std::set<uint32_t> choices;
     bool chose_trips = false;
@@ -117,7 +120,7 @@ class Driver {
   void one_finding_each() {
     std::vector<Sighting>& all = out_.sightings;
     std::set<uint32_t> miscounted;  // inits of mbarriers that too many arrive on
-    std::set<uint32_t> doubled;  // operations that both CTAs of a pair issue
+    std::set<uint32_t> doubled;     // operations that both CTAs of a pair issue
     std::set<std::pair<uint32_t, uint32_t>> incomplete;
     for (const Sighting& s : all) {
       if (s.fault == Fault::kArrivalCount) miscounted.insert(s.other);
@@ -129,7 +132,8 @@ class Driver {
       if (s.fault == Fault::kStuck && miscounted.contains(s.at)) return true;
       if (mixed && is_about_pairs(s.fault)) return true;
       if (odd_.contains(s.other) && (s.fault == Fault::kOutOfBounds || s.fault == Fault::kDeallocSize)) return true;
-      if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other}))) return true;
+      if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other})))
+        return true;
       return s.fault != Fault::kPairLeader && (doubled.contains(s.at) || doubled.contains(s.other));
     });
   }
@@ -150,8 +154,10 @@ class Driver {
       case Fault::kPairStart:
       case Fault::kPairLeader:
       case Fault::kPairMask:
-      case Fault::kClusterExit: return true;
-      default: return false;
+      case Fault::kClusterExit:
+        return true;
+      default:
+        return false;
     }
   }
 

@@ -1,9 +1,9 @@
 // The joint run: all warps of a cluster stepped together, each along one path, with exact values and no joins.
 //
 // What is unknown stays a term; where a branch needs one, a decision is made once for all warps. A scenario is one run
-// under one policy for such decisions. Barriers have their phases and counts, asynchronous arrivals come as late as they
-// can, and vector clocks tell which accesses of Tensor Memory are ordered and which asynchronous operations are known to
-// be complete.
+// under one policy for such decisions. Barriers have their phases and counts, asynchronous arrivals come as late as
+// they can, and vector clocks tell which accesses of Tensor Memory are ordered and which asynchronous operations are
+// known to be complete.
 #pragma once
 
 #include <cstdint>
@@ -15,50 +15,49 @@
 
 #include "analyzer/warp/events.h"
 
-
 namespace tmemlint::cta {
 
 using ptx::kNone;
 
 // What a scenario showed to be wrong. `at` and `other` of a Sighting are the instructions named here.
 enum class Fault : uint8_t {
-  kUnallocated,        // at: the access
-  kAfterDealloc,       // at: the access; other: the dealloc
-  kOutOfBounds,        // at: the access; other: the alloc; numbers: first column, columns, size of the allocation
-  kUninitialized,      // at: the access; numbers: first column
-  kLoadNotWaited,      // at: the release or the conflicting instruction; other: the load; third: the conflicting one
-  kStoreNotWaited,     // at: the store; other: the access
-  kNotComplete,        // at: the access; other: the asynchronous operation
-  kAsyncOverlap,       // at: the later operation; other: the earlier one
-  kScaleCopyOverlap,   // the same, of a cp over the scale factors of an mma of the same thread
-  kHandoff,            // at: the access that comes too early; other: the one it is not ordered with
-  kFreeRace,           // at: the dealloc; other: the access
-  kSlotRead,           // at: the read; other: the alloc
-  kSlotOverwritten,    // at: the write; other: the alloc
-  kOverCapacity,       // at: the alloc; numbers: live columns, asked
-  kSharedAlloc,        // at: the alloc or dealloc site that several warps execute
-  kDeallocAddress,     // at: the dealloc; other: the alloc; number: address when known
-  kDeallocSize,        // at: the dealloc; other: the alloc; numbers: freed, allocated
-  kDoubleDealloc,      // at: the dealloc; other: the earlier one
-  kForeignDealloc,     // at: the dealloc; other: the alloc
-  kGrowing,            // at: the alloc; other: the earlier alloc; numbers: sizes
-  kAfterRelinquish,    // at: the alloc; other: the relinquish
-  kNoRelinquish,       // at: the alloc
-  kCommitUnwaited,     // at: the commit
-  kExitInFlight,       // at: the exit; other: the operation
-  kManyThreads,        // at: the mma, cp, shift or commit
-  kArrivalCount,       // at: the arrive; other: the init; numbers: count, arrivals
-  kFence,              // at: the wait; other: the arrive; third: the access
-  kNoFence,            // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
-  kProxyFence,         // at: the mma or cp; other: the store
-  kPairFree,           // at: the dealloc; other: what is not joined
-  kPairFreeLoads,      // the same, of the peer's own loads and stores only
-  kPairFreeOrder,      // at: the dealloc; other: the peer's
-  kPairStart,          // at: the access that reaches the peer; other: the peer's alloc or init, or kNone
-  kPairLeader,         // at: the operation issued by both CTAs
-  kPairMask,           // at: the commit; numbers: mask, rank
-  kClusterExit,        // at: the operation; other: the exit of the CTA that it reaches
-  kStuck,              // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
+  kUnallocated,       // at: the access
+  kAfterDealloc,      // at: the access; other: the dealloc
+  kOutOfBounds,       // at: the access; other: the alloc; numbers: first column, columns, size of the allocation
+  kUninitialized,     // at: the access; numbers: first column
+  kLoadNotWaited,     // at: the release or the conflicting instruction; other: the load; third: the conflicting one
+  kStoreNotWaited,    // at: the store; other: the access
+  kNotComplete,       // at: the access; other: the asynchronous operation
+  kAsyncOverlap,      // at: the later operation; other: the earlier one
+  kScaleCopyOverlap,  // the same, of a cp over the scale factors of an mma of the same thread
+  kHandoff,           // at: the access that comes too early; other: the one it is not ordered with
+  kFreeRace,          // at: the dealloc; other: the access
+  kSlotRead,          // at: the read; other: the alloc
+  kSlotOverwritten,   // at: the write; other: the alloc
+  kOverCapacity,      // at: the alloc; numbers: live columns, asked
+  kSharedAlloc,       // at: the alloc or dealloc site that several warps execute
+  kDeallocAddress,    // at: the dealloc; other: the alloc; number: address when known
+  kDeallocSize,       // at: the dealloc; other: the alloc; numbers: freed, allocated
+  kDoubleDealloc,     // at: the dealloc; other: the earlier one
+  kForeignDealloc,    // at: the dealloc; other: the alloc
+  kGrowing,           // at: the alloc; other: the earlier alloc; numbers: sizes
+  kAfterRelinquish,   // at: the alloc; other: the relinquish
+  kNoRelinquish,      // at: the alloc
+  kCommitUnwaited,    // at: the commit
+  kExitInFlight,      // at: the exit; other: the operation
+  kManyThreads,       // at: the mma, cp, shift or commit
+  kArrivalCount,      // at: the arrive; other: the init; numbers: count, arrivals
+  kFence,             // at: the wait; other: the arrive; third: the access
+  kNoFence,           // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
+  kProxyFence,        // at: the mma or cp; other: the store
+  kPairFree,          // at: the dealloc; other: what is not joined
+  kPairFreeLoads,     // the same, of the peer's own loads and stores only
+  kPairFreeOrder,     // at: the dealloc; other: the peer's
+  kPairStart,         // at: the access that reaches the peer; other: the peer's alloc or init, or kNone
+  kPairLeader,        // at: the operation issued by both CTAs
+  kPairMask,          // at: the commit; numbers: mask, rank
+  kClusterExit,       // at: the operation; other: the exit of the CTA that it reaches
+  kStuck,  // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
 };
 
 struct Decision {
@@ -72,11 +71,11 @@ struct Sighting {
   uint32_t warp = 0, other_warp = 0;                  // in their CTAs
   uint32_t rank = 0, other_rank = 0;
   int64_t first = 0, second = 0, extra = 0;
-  uint32_t lanes = 0;       // kLoadNotWaited: of the load
-  uint32_t used = 0;        // kLoadNotWaited: those whose results were used
-  bool sure = false;        // kNotComplete: the operation was issued before, on any schedule
-  bool zero_trips = false;  // the scenario lets a loop that writes Tensor Memory run no time
-  bool bytes = false;       // kStuck: all arrivals came, but not the bytes that `third` announced
+  uint32_t lanes = 0;               // kLoadNotWaited: of the load
+  uint32_t used = 0;                // kLoadNotWaited: those whose results were used
+  bool sure = false;                // kNotComplete: the operation was issued before, on any schedule
+  bool zero_trips = false;          // the scenario lets a loop that writes Tensor Memory run no time
+  bool bytes = false;               // kStuck: all arrivals came, but not the bytes that `third` announced
   std::vector<uint32_t> waits;      // kStuck: where the other warps wait
   std::vector<Decision> decisions;  // of the scenario, up to the sighting
 };
@@ -98,11 +97,11 @@ struct Places {
 
 struct Joint {
   std::map<std::pair<uint32_t, uint32_t>, Places> places;  // by instruction and warp
-  std::vector<Sighting> sightings;           // one per fault and pair of instructions
-  std::vector<warp::Uncertain> uncertain;    // questions that could not be decided
-  std::vector<Step> log;                     // of the first scenario
-  uint64_t asked = 0, decided = 0;           // questions: an access against another, a free or a round of a barrier
-  uint64_t steps = 0;                        // warp-instructions executed
+  std::vector<Sighting> sightings;                         // one per fault and pair of instructions
+  std::vector<warp::Uncertain> uncertain;                  // questions that could not be decided
+  std::vector<Step> log;                                   // of the first scenario
+  uint64_t asked = 0, decided = 0;  // questions: an access against another, a free or a round of a barrier
+  uint64_t steps = 0;               // warp-instructions executed
   unsigned scenarios = 0;
 };
 

@@ -13,7 +13,8 @@ using warp::Value;
 namespace {
 
 // Sizes that kernels are launched with, and the small numbers that loops turn on.
-constexpr std::array<uint64_t, 18> kUsual = {0, 1, 2, 3, 4, 5, 8, 16, 63, 64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
+constexpr std::array<uint64_t, 18> kUsual = {0,  1,   2,   3,   4,   5,   8,    16,   63,
+                                             64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
 constexpr size_t kMostLeaves = 12;
 constexpr size_t kMostAttempts = 400;
 
@@ -56,7 +57,9 @@ uint64_t Model::evaluate(uint32_t term) {
   return number;
 }
 
-bool Model::holds(uint32_t term) { return (evaluate(term) & 1) != 0; }
+bool Model::holds(uint32_t term) {
+  return (evaluate(term) & 1) != 0;
+}
 
 bool Model::agrees(uint32_t term, bool truth) {
   if (holds(term) != truth) return false;
@@ -123,9 +126,10 @@ bool Model::of_parameters(uint32_t term) const {
   std::vector<bool> seen(terms_.size(), false);
   leaves_of(term, leaves, seen);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
-    const uint64_t kind = terms_[l].site >> 60;
-    return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta && (kind == 1 || kind == 2);
-  });
+           const uint64_t kind = terms_[l].site >> 60;
+           return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta &&
+                  (kind == 1 || kind == 2);
+         });
 }
 
 bool Model::decide(uint32_t term, bool truth) {
@@ -165,7 +169,9 @@ bool Model::decide(uint32_t term, bool truth) {
     for (uint32_t leaf : leaves) {
       const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : candidates(leaf, term)) {
-        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative || (launch && (negative || n == 0))) continue;
+        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative ||
+            (launch && (negative || n == 0)))
+          continue;
         ++attempts;
         if (attempt(leaf, n, term, truth)) {
           this->attempts += attempts;

@@ -1,8 +1,8 @@
 // Numbers for what a scenario does not know (parameters, loaded words), so that its decisions can all hold at once.
 //
-// A decision that the numbers at hand make true needs nothing; for the other way, other numbers are looked for that also
-// agree with every decision before. Where none are found the decision goes the way that the numbers say: a scenario never
-// takes a path that arithmetic rules out.
+// A decision that the numbers at hand make true needs nothing; for the other way, other numbers are looked for that
+// also agree with every decision before. Where none are found the decision goes the way that the numbers say: a
+// scenario never takes a path that arithmetic rules out.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace tmemlint::cta {
 
 class Model {
- public:
+public:
   explicit Model(const warp::Terms& terms) : terms_(terms) {}
 
   // The truth value that a term has with the numbers at hand.
@@ -34,7 +34,7 @@ class Model {
     return evaluate(value);
   }
 
- private:
+private:
   struct Known {
     uint64_t round = 0;
     uint64_t number = 0;
@@ -51,8 +51,8 @@ class Model {
   const warp::Terms& terms_;
   std::unordered_map<uint32_t, uint64_t> numbers_;  // by leaf
   std::vector<std::pair<uint32_t, bool>> decisions_;
-  std::set<std::pair<uint32_t, bool>> failed_;      // decisions that no numbers were found for: more decisions do not help
-  std::vector<Known> known_;                        // by term
+  std::set<std::pair<uint32_t, bool>> failed_;  // decisions that no numbers were found for: more decisions do not help
+  std::vector<Known> known_;                    // by term
   uint64_t round_ = 1;
 };
 

@@ -28,8 +28,12 @@ constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 constexpr uint32_t kOffsetMask = (1u << kernel::kRankShift) - 1;
 constexpr uint32_t kQuantum = 20'000;
 
-uint32_t rank_of(uint32_t address) { return address >> kernel::kRankShift; }
-uint32_t in_rank(uint32_t address, uint32_t rank) { return (address & kOffsetMask) | (rank << kernel::kRankShift); }
+uint32_t rank_of(uint32_t address) {
+  return address >> kernel::kRankShift;
+}
+uint32_t in_rank(uint32_t address, uint32_t rank) {
+  return (address & kOffsetMask) | (rank << kernel::kRankShift);
+}
 
 bool is_protocol(Action a) {
   switch (a) {
@@ -37,8 +41,10 @@ bool is_protocol(Action a) {
     case Action::kMbarrier:
     case Action::kBarrier:
     case Action::kClusterBarrier:
-    case Action::kAsyncCopy: return true;
-    default: return false;
+    case Action::kAsyncCopy:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -48,8 +54,10 @@ bool writes_tensor_memory(const Meaning& m) {
     case ptx::Tcgen05::kMma:
     case ptx::Tcgen05::kMmaWs:
     case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kSt: return true;
-    default: return false;
+    case ptx::Tcgen05::kSt:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -59,7 +67,8 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   for (const warp::Step& s : a.program->steps) {
     if (s.instruction >= a.module->instructions.size()) continue;
     const ptx::Opcode& o = a.module->opcode(a.module->instructions[s.instruction]);
-    const bool elsewhere = o.root == "mapa" || o.text.find("cluster") != std::string_view::npos || o.text.find("cta_group::2") != std::string_view::npos;
+    const bool elsewhere = o.root == "mapa" || o.text.find("cluster") != std::string_view::npos ||
+                           o.text.find("cta_group::2") != std::string_view::npos;
     uses_cluster = uses_cluster || elsewhere;
   }
 
@@ -151,8 +160,10 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       w->index = static_cast<uint32_t>(warps_.size());
       w->machine.common = this;
       w->machine.serial = &serial_;
-      if (w->machine.existing() == 0) w->state = State::kOver;
-      else w->waiting.push_back({{0, w->machine.existing(), false}, {}, true});
+      if (w->machine.existing() == 0)
+        w->state = State::kOver;
+      else
+        w->waiting.push_back({{0, w->machine.existing(), false}, {}, true});
       w->step = program_.code[0].first;
       warps_.push_back(std::move(w));
     }
@@ -189,8 +200,10 @@ void Run::tick_access() {
 void Run::erase_words(uint32_t begin, uint32_t end) {
   auto at = words_.lower_bound(begin >= 16 ? begin - 16 : 0);
   while (at != words_.end() && at->first < end) {
-    if (at->first + at->second.bytes > begin) at = words_.erase(at);
-    else ++at;
+    if (at->first + at->second.bytes > begin)
+      at = words_.erase(at);
+    else
+      ++at;
   }
 }
 
@@ -198,7 +211,8 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
   const auto address = static_cast<uint32_t>(generic);
   std::vector<warp::Cell> cells;
   bool any = false;
-  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
+  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0);
+       at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
     any = true;
@@ -213,7 +227,8 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
       if (word.warp != w.index && !w.known.any.knows(word.warp, word.event)) {
         const Warp& writer = *warps_[word.warp];
         if (word.overwrote != UINT32_MAX) {
-          Sighting& s = see(Fault::kSlotOverwritten, writer, word.instruction, allocations_[word.overwrote].instruction);
+          Sighting& s =
+              see(Fault::kSlotOverwritten, writer, word.instruction, allocations_[word.overwrote].instruction);
           s.third = here;
           s.other_warp = w.number;
         } else {
@@ -244,7 +259,8 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
   if (early_reads_.try_emplace(address, current_->index, current_->known.any.event(current_->index)).second) {
     early_instructions_[address] = instruction_of(current_->step);
   }
-  return terms_.opaque(kUnwrittenSite, (uint64_t{1} << 63) | (uint64_t{address} << 8) | bytes, Uniformity::kCta, 0, width);
+  return terms_.opaque(kUnwrittenSite, (uint64_t{1} << 63) | (uint64_t{address} << 8) | bytes, Uniformity::kCta, 0,
+                       width);
 }
 
 void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
@@ -264,7 +280,8 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   fresh.event = w.known.any.event(w.index);
   fresh.instruction = here;
   ++writes_;
-  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0); at != words_.end() && at->first < address + bytes; ++at) {
+  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0);
+       at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
     const uint32_t of = word.allocation != UINT32_MAX ? word.allocation : word.overwrote;
@@ -319,7 +336,8 @@ void Run::go() {
     }
     if (deliver() || let_other_lanes_go_on()) continue;
     // Polls see what they wait for as late as they can.
-    const auto polls = std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
+    const auto polls =
+        std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
     if (polls != warps_.end() && ++polls_released_ < 1000) {
       for (const std::unique_ptr<Warp>& w : warps_) {
         if (w->state != State::kPoll) continue;
@@ -375,7 +393,8 @@ bool Run::advance(Warp& w) {
 bool Run::let_other_lanes_go_on() {
   const uint64_t now = changes_ + writes_;
   for (const std::unique_ptr<Warp>& w : warps_) {
-    if (w->state == State::kReady || w->state == State::kOver || w->state == State::kAlloc || w->waiting.size() < 2) continue;
+    if (w->state == State::kReady || w->state == State::kOver || w->state == State::kAlloc || w->waiting.size() < 2)
+      continue;
     const auto other = std::find_if(w->waiting.begin() + 1, w->waiting.end(), [&](const Warp::Group& g) {
       return g.parked == State::kReady || g.changes != now;
     });
@@ -428,7 +447,8 @@ void Run::resume(Warp& w, Warp::Group group) {
 // Where a whole warp must come together, lanes that went on alone wait for those that they left behind.
 bool Run::converged(Warp& w, uint32_t n) {
   auto waits_here = [&](const Warp::Group& g) { return g.parked == State::kConverge && g.step == n; };
-  if (std::none_of(w.waiting.begin(), w.waiting.end(), [](const Warp::Group& g) { return g.parked != State::kReady; })) return true;
+  if (std::none_of(w.waiting.begin(), w.waiting.end(), [](const Warp::Group& g) { return g.parked != State::kReady; }))
+    return true;
   for (size_t k = 1; k < w.waiting.size();) {
     Warp::Group& g = w.waiting[k];
     if (!waits_here(g)) {
@@ -504,8 +524,10 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
   w.machine.present = front.at.lanes;
   const uint32_t loop = warp::headed(graph_, front.at.block);
   if (loop != kNone) {
-    if (front.at.again) ++w.rounds[loop];
-    else w.rounds[loop] = 0;
+    if (front.at.again)
+      ++w.rounds[loop];
+    else
+      w.rounds[loop] = 0;
     front.at.again = false;
   }
   w.step = program_.code[front.at.block].first;
@@ -514,7 +536,8 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
   const uint32_t lanes = w.machine.active;
-  std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1), std::make_move_iterator(w.waiting.end()));
+  std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1),
+                                std::make_move_iterator(w.waiting.end()));
   auto wait = [&](uint32_t to, uint32_t which) { go_to(w, rest, b, to, which); };
   if (program_.code[b].skip_to != kNone) {
     wait(program_.code[b].skip_to, lanes);
@@ -522,11 +545,17 @@ bool Run::leave(Warp& w, uint32_t b) {
     return true;
   }
   switch (block.ending) {
-    case Ending::kTrap: stopped_ = true; return false;
-    case Ending::kExit: lanes_exit(w, lanes, block.ender); break;
+    case Ending::kTrap:
+      stopped_ = true;
+      return false;
+    case Ending::kExit:
+      lanes_exit(w, lanes, block.ender);
+      break;
     case Ending::kJump:
-      if (block.successors.empty()) lanes_exit(w, lanes, block.ender);
-      else wait(block.successors[0], lanes);
+      if (block.successors.empty())
+        lanes_exit(w, lanes, block.ender);
+      else
+        wait(block.successors[0], lanes);
       break;
     case Ending::kBranch: {
       Value p = w.machine.read_register(block.condition);
@@ -692,8 +721,10 @@ bool Run::run_step(Warp& w, uint32_t n) {
     case Action::kBarrier:
     case Action::kClusterBarrier:
     case Action::kProxyFence:
-    case Action::kAsyncCopy: break;
-    case Action::kGridDependency: return true;
+    case Action::kAsyncCopy:
+      break;
+    case Action::kGridDependency:
+      return true;
     case Action::kLoad:
       if (m.fresh && !poll(w, n, step, m)) return false;
       w.machine.execute(step, n);
@@ -714,17 +745,25 @@ bool Run::run_step(Warp& w, uint32_t n) {
   const bool waits = m.mbarrier == warp::Mbarrier::kTestWait || m.mbarrier == warp::Mbarrier::kTryWait;
   if (m.action != Action::kTcgen05 && !waits) ++changes_;
   switch (m.action) {
-    case Action::kTcgen05: return tcgen05(w, n, step, m, lanes);
-    case Action::kMbarrier: return mbarrier(w, n, step, m, lanes);
-    case Action::kBarrier: return barrier(w, n, step, m, lanes);
-    case Action::kClusterBarrier: return cluster_barrier(w, n, m, lanes);
-    case Action::kProxyFence: proxy_fence(w, n); return true;
-    default: copy(w, n, step, lanes); return true;
+    case Action::kTcgen05:
+      return tcgen05(w, n, step, m, lanes);
+    case Action::kMbarrier:
+      return mbarrier(w, n, step, m, lanes);
+    case Action::kBarrier:
+      return barrier(w, n, step, m, lanes);
+    case Action::kClusterBarrier:
+      return cluster_barrier(w, n, m, lanes);
+    case Action::kProxyFence:
+      proxy_fence(w, n);
+      return true;
+    default:
+      copy(w, n, step, lanes);
+      return true;
   }
 }
 
-// A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or the
-// word is changed by atomics, the warp waits: as long as another one can go on.
+// A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or
+// the word is changed by atomics, the warp waits: as long as another one can go on.
 bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   unsigned at = step.argument_count;
   for (unsigned k = 0; k < step.argument_count; ++k) {
@@ -846,7 +885,8 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
 }
 
 void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns) {
-  if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, std::move(text), columns});
+  if (log_events_ && log.size() < 20'000)
+    log.push_back({w.rank, w.number, instruction, lanes, std::move(text), columns});
 }
 
 // --- barriers ---
@@ -885,8 +925,8 @@ bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
   const uint32_t rank = rank_of(address);
   if (rank == w.rank) return true;
   if (rank >= ranks_ && launch_.cluster_is_guess()) {
-    stop(instruction, "this reaches CTA " + std::to_string(rank) + " of a cluster that was assumed to have " + std::to_string(ranks_) +
-                          " CTAs; give --cluster");
+    stop(instruction, "this reaches CTA " + std::to_string(rank) + " of a cluster that was assumed to have " +
+                          std::to_string(ranks_) + " CTAs; give --cluster");
     return false;
   }
   ++asked;
@@ -1084,7 +1124,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     if (m.mbarrier == Mbarrier::kArriveDrop) b->count -= count;
     arrive(*b, count, k, here);
   }
-  if (m.mbarrier == Mbarrier::kArrive || m.mbarrier == Mbarrier::kArriveExpectTx || m.mbarrier == Mbarrier::kArriveDrop) {
+  if (m.mbarrier == Mbarrier::kArrive || m.mbarrier == Mbarrier::kArriveExpectTx ||
+      m.mbarrier == Mbarrier::kArriveDrop) {
     w.releases.push_back({w.known.any.event(w.index), here});
     add_log(w, here, lanes, "");
   }
@@ -1130,7 +1171,8 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     return false;
   }
   tick(w);
-  const bool aligned = opcode_text(here).starts_with("bar.") || opcode_text(here).find("aligned") != std::string_view::npos;
+  const bool aligned =
+      opcode_text(here).starts_with("bar.") || opcode_text(here).find("aligned") != std::string_view::npos;
   NamedBarrier& b = named_[{w.rank, static_cast<uint32_t>(*id)}];
   if (*count != 0) b.expected = static_cast<uint32_t>(*count);
   b.arrived += aligned ? 32 : static_cast<uint32_t>(std::popcount(lanes));
@@ -1148,7 +1190,8 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     const uint64_t part = (uint64_t{w.rank} << 56) | (*id << 40) | b.generation;
     for (unsigned d = 0; d < first; ++d) {
       const Arg& a = program_.args[step.first_arg + d];
-      w.machine.write(a, terms_.opaque(kReduceSite, (part << 4) ^ serial_ << 20, Uniformity::kCta, 0, a.width), lanes, n);
+      w.machine.write(a, terms_.opaque(kReduceSite, (part << 4) ^ serial_ << 20, Uniformity::kCta, 0, a.width), lanes,
+                      n);
     }
   }
   w.state = State::kNamed;
@@ -1166,7 +1209,8 @@ void Run::check_cluster() {
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state != State::kOver && w->cluster_phase <= cluster_phase_) return;
   }
-  if (std::none_of(warps_.begin(), warps_.end(), [&](const auto& w) { return w->cluster_phase > cluster_phase_; })) return;
+  if (std::none_of(warps_.begin(), warps_.end(), [&](const auto& w) { return w->cluster_phase > cluster_phase_; }))
+    return;
   ++cluster_phase_;
   for (const std::unique_ptr<Warp>& w : warps_) {
     if (w->state == State::kOver) cluster_arriving_.join(w->known);
@@ -1258,7 +1302,8 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     if (text.find(".v4") != std::string_view::npos) a.bytes *= 4;
   }
   if (written && !text.starts_with("clusterlaunchcontrol")) {
-    // The asynchronous proxy writes these bytes: what ordinary stores left there is gone. How many is in the tensor map.
+    // The asynchronous proxy writes these bytes: what ordinary stores left there is gone. How many is in the tensor
+    // map.
     for (uint32_t granule = a.written / 16; granule < a.written / 16 + 2048; ++granule) stored_.erase(granule);
   }
   for (uint32_t t : a.targets) {

@@ -23,8 +23,8 @@ namespace tmemlint::cta {
 
 // How a scenario decides what is unknown.
 struct Policy {
-  uint32_t trips = 2;               // times round a loop whose end is not known
-  std::set<uint32_t> flipped;       // blocks whose branch is decided the other way than usual
+  uint32_t trips = 2;          // times round a loop whose end is not known
+  std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
 };
 
 // What is the same in every scenario of a kernel.
@@ -34,19 +34,19 @@ struct Ground {
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
   const ptx::OperandRoles& roles_of(uint32_t instruction, const ptx::Form& form) const;
-  std::vector<bool> guards_writes;   // by block: its branch decides whether a loop that writes Tensor Memory is entered
+  std::vector<bool> guards_writes;  // by block: its branch decides whether a loop that writes Tensor Memory is entered
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
-  bool uses_cluster = false;  // some instruction may reach another CTA
+  bool uses_cluster = false;                        // some instruction may reach another CTA
   explicit Ground(const Analysis& analysis);
 
- private:
+private:
   std::vector<uint32_t> events_in_;  // by block
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
   mutable std::unordered_map<uint32_t, ptx::OperandRoles> roles_;  // by instruction
 };
 
 class Run : private warp::CommonMemory {
- public:
+public:
   Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
   void go();
   // Whether nothing touched Tensor Memory.
@@ -56,20 +56,20 @@ class Run : private warp::CommonMemory {
   std::vector<warp::Uncertain> uncertain;
   std::vector<cta::Step> log;
   std::vector<Decision> decisions;
-  std::set<uint32_t> choices;       // blocks whose branch was decided by the policy, loops' ends not counted
+  std::set<uint32_t> choices;  // blocks whose branch was decided by the policy, loops' ends not counted
   bool chose_trips = false;
-  bool guessed_data = false;        // a decision was about more than parameters
+  bool guessed_data = false;  // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
-  uint64_t work = 0;                // of deciding what is unknown, in steps
+  uint64_t work = 0;  // of deciding what is unknown, in steps
   bool over_budget = false;
-  bool nothing_new = false;         // what this policy wishes is ruled out: it goes the way the usual one does
-  bool complete = false;            // every warp came to its end
+  bool nothing_new = false;  // what this policy wishes is ruled out: it goes the way the usual one does
+  bool complete = false;     // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::map<std::pair<uint32_t, uint32_t>, Places> places;
-  std::set<uint32_t> odd_allocs;    // allocs of a size that is not legal: their own rule says so
-  std::set<uint32_t> waited;        // shared addresses of mbarriers that were waited on
+  std::set<uint32_t> odd_allocs;  // allocs of a size that is not legal: their own rule says so
+  std::set<uint32_t> waited;      // shared addresses of mbarriers that were waited on
 
- private:
+private:
   enum class State : uint8_t { kReady, kPoll, kMbarrier, kInit, kNamed, kCluster, kAlloc, kConverge, kOver };
 
   struct Release {
@@ -90,35 +90,35 @@ class Run : private warp::CommonMemory {
       State parked = State::kReady;
       uint32_t step = 0;
       uint32_t address = 0, phase = 0, named = 0, named_generation = 0;
-      uint64_t changes = 0;              // Run::changes_ when it began to wait
+      uint64_t changes = 0;  // Run::changes_ when it began to wait
     };
     std::vector<Group> waiting;
     uint32_t step = 0;
     State state = State::kReady;
-    uint32_t exited = 0;             // lanes
+    uint32_t exited = 0;  // lanes
     // What it waits for.
     uint32_t address = 0, phase = 0;
     std::pair<uint32_t, uint32_t> failed{kNone, 0};  // a try_wait that was not complete: its step and its phase
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
-    std::map<uint32_t, uint32_t> rounds;   // by loop
+    std::map<uint32_t, uint32_t> rounds;               // by loop
     std::vector<std::pair<uint32_t, uint32_t>> loads;  // pending: Program::loads, operation
-    std::vector<uint32_t> stores;          // pending: operations
-    std::vector<uint32_t> uncommitted;     // operations
+    std::vector<uint32_t> stores;                      // pending: operations
+    std::vector<uint32_t> uncommitted;                 // operations
     uint32_t commits = 0;
     struct ProxyFence {
       uint32_t event = 0;
       Clock known;
     };
-    std::deque<ProxyFence> proxy_fences;   // the last ones
+    std::deque<ProxyFence> proxy_fences;             // the last ones
     std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
-    bool released = false;                 // a poll that nothing else can go on without
-    uint64_t ticked_step = 0;              // number of the step for which the clock was last advanced by a memory access
-    uint32_t last_relaxed = kNone;         // instruction of the last relaxed wait
-    uint32_t cluster_arrived = 0;          // lanes, in the phase `cluster_phase`
-    uint32_t cluster_phase = 0;            // phases that it has arrived in
-    uint32_t last_exit = kNone;            // instruction
-    uint32_t named = 0;                    // the named barrier that it waits for
+    bool released = false;                           // a poll that nothing else can go on without
+    uint64_t ticked_step = 0;       // number of the step for which the clock was last advanced by a memory access
+    uint32_t last_relaxed = kNone;  // instruction of the last relaxed wait
+    uint32_t cluster_arrived = 0;   // lanes, in the phase `cluster_phase`
+    uint32_t cluster_phase = 0;     // phases that it has arrived in
+    uint32_t last_exit = kNone;     // instruction
+    uint32_t named = 0;             // the named barrier that it waits for
     uint32_t named_generation = 0;
   };
 
@@ -130,7 +130,7 @@ class Run : private warp::CommonMemory {
     uint32_t commit = 0;
     uint32_t instruction = kNone;
     Knowledge knowledge;
-    uint32_t written = 0;           // shared address of what a copy writes, with `bytes`
+    uint32_t written = 0;  // shared address of what a copy writes, with `bytes`
     uint32_t bytes = 0;
     uint32_t count = 1;             // arrivals
     std::vector<uint32_t> remotes;  // by target: index of the remote signal, or kNone
@@ -140,12 +140,12 @@ class Run : private warp::CommonMemory {
     uint32_t bytes = 4;
     warp::Value value;
     bool known = false;
-    uint32_t warp = 0, event = 0;      // who wrote it
+    uint32_t warp = 0, event = 0;  // who wrote it
     uint32_t instruction = kNone;
-    uint32_t allocation = UINT32_MAX;  // whose address it is, as alloc wrote it
-    uint32_t overwrote = UINT32_MAX;   // the allocation whose address was here before
-    bool atomic = false;               // changed by atomics: what it holds is not known
-    std::shared_ptr<Knowledge> knowledge;  // of those who wrote it, for a reader that polls
+    uint32_t allocation = UINT32_MAX;                    // whose address it is, as alloc wrote it
+    uint32_t overwrote = UINT32_MAX;                     // the allocation whose address was here before
+    bool atomic = false;                                 // changed by atomics: what it holds is not known
+    std::shared_ptr<Knowledge> knowledge;                // of those who wrote it, for a reader that polls
     std::vector<std::pair<uint32_t, uint32_t>> readers;  // of an allocation's address: warp, event
   };
   struct Region {
@@ -186,11 +186,16 @@ class Run : private warp::CommonMemory {
 
   // Events
   bool tcgen05(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
-  bool alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
-  void dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
-  void load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
-  void single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
-  void commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form, uint32_t lanes);
+  bool alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+             uint32_t lanes);
+  void dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+               uint32_t lanes);
+  void load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+                  uint32_t lanes);
+  void single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+              uint32_t lanes);
+  void commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+              uint32_t lanes);
   bool mbarrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
   bool barrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
   bool cluster_barrier(Warp& w, uint32_t n, const warp::Meaning& m, uint32_t lanes);
@@ -208,14 +213,14 @@ class Run : private warp::CommonMemory {
   // Tensor Memory
   struct Place {
     bool known = false;
-    bool based = false;           // on an allocation
+    bool based = false;  // on an allocation
     uint32_t allocation = UINT32_MAX;
     uint32_t column = 0, lane = 0;
-    int64_t offset = 0;           // from the allocation's first column
+    int64_t offset = 0;  // from the allocation's first column
   };
   Place place(Warp& w, const warp::Value& value, uint32_t lanes);
-  void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns, uint8_t halves,
-             uint32_t rank, bool certain);
+  void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
+             uint8_t halves, uint32_t rank, bool certain);
   void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
   void freed(Warp& w, const Access& earlier, uint32_t instruction, uint32_t rank, uint32_t cta_group);
   uint32_t start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes);
@@ -230,8 +235,8 @@ class Run : private warp::CommonMemory {
   const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
   }
-  // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has them.
-  // What is computed from parameters alone takes the number that the model has for them, if it may be `picked`.
+  // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has
+  // them. What is computed from parameters alone takes the number that the model has for them, if it may be `picked`.
   std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width, bool pick = false);
   std::optional<uint64_t> pick_number(Warp& w, const warp::Value& value, unsigned width);
   void decide_truths(Warp& w, uint32_t term);
@@ -252,45 +257,55 @@ class Run : private warp::CommonMemory {
   bool stopped_ = false;
   uint64_t serial_ = 0;
   unsigned polls_released_ = 0;
-  unsigned polling_ = 0;  // warps that wait for a word
+  unsigned polling_ = 0;                       // warps that wait for a word
   std::shared_ptr<Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
-  uint64_t writes_ = 0;  // of words of shared memory
-  uint64_t changes_ = 0;  // of what a wait can be for: arrivals, barriers, writes
+  uint64_t writes_ = 0;                        // of words of shared memory
+  uint64_t changes_ = 0;                       // of what a wait can be for: arrivals, barriers, writes
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
   warp::Facts facts_;
   Model model_;
-  std::map<uint32_t, Word> words_;            // shared memory, by address
-  std::map<uint32_t, Region> regions_;        // written by copies
+  std::map<uint32_t, Word> words_;      // shared memory, by address
+  std::map<uint32_t, Region> regions_;  // written by copies
   std::map<std::array<uint64_t, 4>, warp::Value> globals_;
   std::unordered_map<uint32_t, Mbarrier> mbarriers_;
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> named_;  // by rank and number
   uint32_t cluster_phase_ = 0;
   Knowledge cluster_arriving_, cluster_done_;
-  uint32_t cluster_relaxed_ = kNone;          // instruction of the last relaxed arrive
+  uint32_t cluster_relaxed_ = kNone;  // instruction of the last relaxed arrive
   std::deque<Arrival> under_way_;
   std::vector<Operation> operations_;
   std::vector<Access> accesses_;
-  std::vector<uint32_t> checked_;             // by access: the access it was last held against
+  std::vector<uint32_t> checked_;                               // by access: the access it was last held against
   std::vector<std::pair<uint32_t, Sighting>> unwritten_reads_;  // access, what it will be if nothing excuses it
   std::vector<Allocation> allocations_;
   std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
-  std::vector<Columns> columns_;              // by rank
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> early_reads_;  // shared address -> warp, event, of words nobody wrote
-  std::vector<bool> walked_;                  // scratch of decide_truths, by term
-  std::set<uint32_t> wrote_;                  // instructions that wrote Tensor Memory
+  std::vector<Columns> columns_;                          // by rank
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>>
+      early_reads_;                                  // shared address -> warp, event, of words nobody wrote
+  std::vector<bool> walked_;                         // scratch of decide_truths, by term
+  std::set<uint32_t> wrote_;                         // instructions that wrote Tensor Memory
   std::map<uint32_t, uint32_t> early_instructions_;  // shared address -> instruction of that read
-  struct Relinquish { uint32_t warp, event, instruction; };
+  struct Relinquish {
+    uint32_t warp, event, instruction;
+  };
   std::map<uint32_t, Relinquish> relinquished_;  // by rank
-  std::map<uint32_t, uint32_t> site_warp_;    // alloc or dealloc step (and rank) -> warp that executed it
+  std::map<uint32_t, uint32_t> site_warp_;       // alloc or dealloc step (and rank) -> warp that executed it
   // The last ordinary store to each 16 bytes of shared memory.
-  struct Stored { uint32_t warp, event, instruction; };
+  struct Stored {
+    uint32_t warp, event, instruction;
+  };
   std::unordered_map<uint32_t, Stored> stored_;
-  struct Remote { uint32_t warp, event, commit, instruction, rank, target; bool is_copy = false, observed = false; };
-  std::vector<Remote> remote_;                // signals and accesses that reach another CTA
+  struct Remote {
+    uint32_t warp, event, commit, instruction, rank, target;
+    bool is_copy = false, observed = false;
+  };
+  std::vector<Remote> remote_;                                      // signals and accesses that reach another CTA
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers_;  // instruction and pair -> rank
-  struct PairFree { uint32_t phase, instruction; };
+  struct PairFree {
+    uint32_t phase, instruction;
+  };
   std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
   std::set<std::array<uint32_t, 4>> seen_;
   bool said_unfenced_ = false;

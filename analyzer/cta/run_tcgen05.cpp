@@ -17,7 +17,9 @@ namespace {
 
 constexpr uint32_t kCapacity = 512;  // columns
 
-uint32_t first_lane(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
+uint32_t first_lane(uint32_t lanes) {
+  return static_cast<uint32_t>(std::countr_zero(lanes));
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
     out.column = static_cast<uint32_t>(out.offset);
     for (uint32_t a = 0; a < allocations_.size(); ++a) {
       const Allocation& of = allocations_[a];
-      if (of.rank == w.rank && of.live && out.column >= of.base && out.column < of.base + of.columns) out.allocation = a;
+      if (of.rank == w.rank && of.live && out.column >= of.base && out.column < of.base + of.columns)
+        out.allocation = a;
     }
     return out;
   }
@@ -41,8 +44,10 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   bool rest = false;
   for (const warp::Terms::Part& part : terms_.parts(one.base)) {
     const auto found = part.coefficient == 1 ? allocation_of_.find(part.term) : allocation_of_.end();
-    if (found != allocation_of_.end() && it == allocation_of_.end()) it = found;
-    else rest = true;
+    if (found != allocation_of_.end() && it == allocation_of_.end())
+      it = found;
+    else
+      rest = true;
   }
   if (it == allocation_of_.end()) {
     // A stage that is chosen by what is not known: chosen now.
@@ -135,7 +140,8 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       s.other_warp = ordered ? warps_[of->freed_warp]->number : w.number;
       return;
     }
-    if (of != nullptr && certain && of->columns != 0 && (at.offset < 0 || at.column + columns > of->base + of->columns)) {
+    if (of != nullptr && certain && of->columns != 0 &&
+        (at.offset < 0 || at.column + columns > of->base + of->columns)) {
       Sighting& s = see(Fault::kOutOfBounds, w, here, of->instruction);
       s.first = int64_t{at.column} - of->base;
       s.second = columns;
@@ -148,7 +154,8 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   columns_[rank].each(at.column, end, [&](Column& column) {
     any_written = any_written || (column.written & halves) != 0;
     for (uint32_t write : {column.last_write, column.older_write}) {
-      if (write != UINT32_MAX && operations_[accesses_[write].operation].complete(w.known.any)) accesses_[id].fed = true;
+      if (write != UINT32_MAX && operations_[accesses_[write].operation].complete(w.known.any))
+        accesses_[id].fed = true;
     }
     for (const Touch& t : column.touches) {
       if ((t.halves & halves) == 0 || checked_[t.access] == id) continue;
@@ -183,10 +190,12 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       column.written |= halves;
       if (column.last_write != UINT32_MAX) {
         const Operation& last = operations_[accesses_[column.last_write].operation];
-        const bool same_batch =
-            last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
-        if (!same_batch) column.older_write = column.last_write;
-        else operations_[operation].batch = last.batch;
+        const bool same_batch = last.warp == mine.warp && last.form.completion == mine.form.completion &&
+                                last.commit == 0 && last.waited == 0;
+        if (!same_batch)
+          column.older_write = column.last_write;
+        else
+          operations_[operation].batch = last.batch;
       }
       column.last_write = id;
     }
@@ -231,7 +240,8 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   }
   const bool issued = same_warp || a.issued(w.known.any);
   if (issued && pipelined(a, earlier.role, x, later.role)) {
-    if (a.by_commit() && a.lane != x.lane && same_warp) named(see(Fault::kAsyncOverlap, w, x.instruction, a.instruction));
+    if (a.by_commit() && a.lane != x.lane && same_warp)
+      named(see(Fault::kAsyncOverlap, w, x.instruction, a.instruction));
     if (!same_warp && !a.issued(w.known.fenced) && w.last_relaxed != kNone) {
       named(see(Fault::kFence, w, w.last_relaxed, a.instruction)).third = x.instruction;
     }
@@ -241,14 +251,16 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
     if (a.is_load()) {
       const uint32_t release = same_warp ? x.instruction : last_release(a, w.known.any.event(a.warp));
       // The path of the one warp says this better.
-      Sighting& s = named(see(Fault::kLoadNotWaited, same_warp ? w : other, release == kNone ? x.instruction : release, a.instruction));
+      Sighting& s = named(
+          see(Fault::kLoadNotWaited, same_warp ? w : other, release == kNone ? x.instruction : release, a.instruction));
       s.third = x.instruction;
       s.other_warp = w.number;
     } else if (a.is_store()) {
       Sighting& s = named(see(Fault::kStoreNotWaited, other, a.instruction, x.instruction));
       s.other_warp = w.number;
     } else if (x.by_commit()) {
-      const bool scales = (earlier.role == Role::kScale || earlier.role == Role::kMetadata) && x.form.op == Tcgen05::kCp && same_warp;
+      const bool scales =
+          (earlier.role == Role::kScale || earlier.role == Role::kMetadata) && x.form.op == Tcgen05::kCp && same_warp;
       named(see(scales ? Fault::kScaleCopyOverlap : Fault::kAsyncOverlap, w, x.instruction, a.instruction));
     } else {
       named(see(Fault::kNotComplete, w, x.instruction, a.instruction)).sure = true;
@@ -259,7 +271,8 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   if (earlier.reads && later.writes && !earlier.fed) {
     // The earlier one read before anything was there: it is this write that it should have waited for.
     accesses_[earlier_access].excused = true;
-    Sighting& s = see(x.by_commit() && !a.by_commit() ? Fault::kNotComplete : Fault::kHandoff, other, a.instruction, x.instruction);
+    Sighting& s = see(x.by_commit() && !a.by_commit() ? Fault::kNotComplete : Fault::kHandoff, other, a.instruction,
+                      x.instruction);
     s.other_warp = w.number;
     s.other_rank = w.rank;
     return;
@@ -298,8 +311,10 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
     s.used = a.used;
   };
   if (cta_group == 2 && peer) {
-    if (a.by_commit()) named(see(Fault::kPairFree, w, here, a.instruction));
-    else if (rank != w.rank) named(see(Fault::kPairFreeLoads, w, here, a.instruction));
+    if (a.by_commit())
+      named(see(Fault::kPairFree, w, here, a.instruction));
+    else if (rank != w.rank)
+      named(see(Fault::kPairFreeLoads, w, here, a.instruction));
     return;
   }
   if (rank != w.rank) return;
@@ -327,8 +342,11 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
 bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
   const ptx::OperandRoles& roles = ground_.roles_of(step.instruction, m.form);
   switch (m.form.op) {
-    case Tcgen05::kAlloc: return alloc(w, n, step, roles, m.form, lanes);
-    case Tcgen05::kDealloc: dealloc(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kAlloc:
+      return alloc(w, n, step, roles, m.form, lanes);
+    case Tcgen05::kDealloc:
+      dealloc(w, n, step, roles, m.form, lanes);
+      break;
     case Tcgen05::kRelinquish:
       tick(w);
       relinquished_.try_emplace(w.rank, Relinquish{w.index, w.known.any.event(w.index), step.instruction});
@@ -341,7 +359,9 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
       break;
     case Tcgen05::kLd:
     case Tcgen05::kLdRed:
-    case Tcgen05::kSt: load_store(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kSt:
+      load_store(w, n, step, roles, m.form, lanes);
+      break;
     case Tcgen05::kWaitLd:
       tick(w);
       for (const auto& [load, operation] : w.loads) operations_[operation].waited = w.known.any.event(w.index);
@@ -357,8 +377,12 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
     case Tcgen05::kCp:
     case Tcgen05::kShift:
     case Tcgen05::kMma:
-    case Tcgen05::kMmaWs: single(w, n, step, roles, m.form, lanes); break;
-    case Tcgen05::kCommit: commit(w, n, step, roles, m.form, lanes); break;
+    case Tcgen05::kMmaWs:
+      single(w, n, step, roles, m.form, lanes);
+      break;
+    case Tcgen05::kCommit:
+      commit(w, n, step, roles, m.form, lanes);
+      break;
     case Tcgen05::kFenceBefore:
       w.at_fence.fenced = w.known.fenced;
       w.at_fence.strict = w.known.strict;
@@ -367,7 +391,8 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
       w.known.fenced.join(w.unfenced.fenced);
       w.known.strict.join(w.unfenced.strict);
       break;
-    default: break;
+    default:
+      break;
   }
   return true;
 }
@@ -385,7 +410,8 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     return size.has_value();
   }
   const auto columns = static_cast<uint32_t>(*size);
-  if (!ptx::legal_columns(graph_.module->target, form.exclusive, static_cast<int64_t>(columns))) odd_allocs.insert(here);
+  if (!ptx::legal_columns(graph_.module->target, form.exclusive, static_cast<int64_t>(columns)))
+    odd_allocs.insert(here);
   // The lowest range that is free, in steps of the allocation unit.
   uint32_t live = 0;
   std::array<bool, kColumns> taken{};
@@ -415,7 +441,8 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     if (ordered && a.columns > columns) continue;
     // Where nothing orders the two, the larger one may come second.
     const bool this_one = a.columns < columns;
-    Sighting& s = see(Fault::kGrowing, this_one ? w : *warps_[a.warp], this_one ? here : a.instruction, this_one ? a.instruction : here);
+    Sighting& s = see(Fault::kGrowing, this_one ? w : *warps_[a.warp], this_one ? here : a.instruction,
+                      this_one ? a.instruction : here);
     s.first = std::min(a.columns, columns);
     s.second = std::max(a.columns, columns);
     s.other_warp = this_one ? warps_[a.warp]->number : w.number;
@@ -476,7 +503,8 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     erase_words(where, where + 4);
     words_[where] = std::move(word);
   }
-  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base), static_cast<int32_t>(columns));
+  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base),
+          static_cast<int32_t>(columns));
   return true;
 }
 
@@ -551,7 +579,8 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
       if (theirs.size() >= mine.size() && theirs[mine.size() - 1].phase != w.cluster_phase) {
         const PairFree& before = theirs[mine.size() - 1];
         const bool i_am_early = w.cluster_phase < before.phase;
-        Sighting& s = see(Fault::kPairFreeOrder, w, i_am_early ? here : before.instruction, i_am_early ? before.instruction : here);
+        Sighting& s = see(Fault::kPairFreeOrder, w, i_am_early ? here : before.instruction,
+                          i_am_early ? before.instruction : here);
         s.other_rank = peer;
       }
     }
@@ -563,7 +592,8 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   for (const std::unique_ptr<Warp>& other : warps_) {
     if (other->state == State::kAlloc && other->rank == w.rank) other->state = State::kReady;
   }
-  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base), -static_cast<int32_t>(a.columns));
+  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base),
+          -static_cast<int32_t>(a.columns));
   (void)n;
 }
 
@@ -580,14 +610,17 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
     w.loads.emplace_back(step.loads, op);
     for (unsigned d = 0; d < step.destinations; ++d) {
       const Arg& a = *arg(step, d);
-      if (a.kind == Arg::Kind::kRegister) w.machine.write(a, w.machine.unknown(n, d, warp::Uniformity::kLane, a.width), lanes, n);
+      if (a.kind == Arg::Kind::kRegister)
+        w.machine.write(a, w.machine.unknown(n, d, warp::Uniformity::kLane, a.width), lanes, n);
     }
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
   Places& seen = places[{step.instruction, w.number}];
-  if (at.known) seen.lanes.insert(at.lane);
-  else seen.all = false;
+  if (at.known)
+    seen.lanes.insert(at.lane);
+  else
+    seen.all = false;
   // A warp reaches the 32 lanes of its place in the warpgroup, whatever else the address says.
   const uint32_t window = (w.number % 4) * 2;
   auto halves = static_cast<uint8_t>(3u << window);
@@ -603,7 +636,8 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
       }
     }
   }
-  add_log(w, step.instruction, lanes, at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
+  add_log(w, step.instruction, lanes,
+          at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
 }
 
 void Run::reach_peer(Warp& w, uint32_t operation) {
@@ -686,7 +720,8 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     if (a->address) {
       const Place at = place(w, w.machine.read(*a), lanes);
       each_rank([&](uint32_t r) {
-        touch(w, op, Role::kOperandA, true, false, at, std::max(1u, shape.a_columns), halves_of(at), r, shape.a_columns != 0);
+        touch(w, op, Role::kOperandA, true, false, at, std::max(1u, shape.a_columns), halves_of(at), r,
+              shape.a_columns != 0);
       });
     } else {
       check_operand(w, op, w.machine.read(*a), lanes);
@@ -710,7 +745,8 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     accumulates = t.yes != 0;
   }
   each_rank([&](uint32_t r) {
-    touch(w, op, Role::kAccumulator, accumulates, true, d, std::max(1u, shape.d_columns), halves_of(d), r, shape.d_columns != 0);
+    touch(w, op, Role::kAccumulator, accumulates, true, d, std::max(1u, shape.d_columns), halves_of(d), r,
+          shape.d_columns != 0);
   });
 }
 
@@ -765,7 +801,8 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     }
     a.targets.clear();
     for (uint32_t r = 0; r < ranks_; ++r) {
-      if (((*mask >> r) & 1) != 0) a.targets.push_back((static_cast<uint32_t>(*target) & 0xffffffu) | (r << kernel::kRankShift));
+      if (((*mask >> r) & 1) != 0)
+        a.targets.push_back((static_cast<uint32_t>(*target) & 0xffffffu) | (r << kernel::kRankShift));
     }
   }
   if (form.cta_group == 2 && ranks_ > 1) {
@@ -776,7 +813,8 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     if (covers) commit_targets[here].insert(t);
     if (!reaches(w, t, here, w.commits)) return;
     if (find(t) == nullptr) {
-      if (t >> kernel::kRankShift == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
+      if (t >> kernel::kRankShift == w.rank)
+        stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
       return;
     }
   }
@@ -810,7 +848,8 @@ void Run::stuck() {
     // Lanes that only wait for others of their warp say nothing.
     if (w->state != State::kConverge) all.push_back({w.get(), w->state, w->address, w->step});
     for (const Warp::Group& g : w->waiting) {
-      if (g.parked != State::kReady && g.parked != State::kConverge) all.push_back({w.get(), g.parked, g.address, g.step});
+      if (g.parked != State::kReady && g.parked != State::kConverge)
+        all.push_back({w.get(), g.parked, g.address, g.step});
     }
   }
   const Blocked* waits = nullptr;
@@ -819,7 +858,8 @@ void Run::stuck() {
     if (one.state != State::kMbarrier) continue;
     const Mbarrier* b = find(one.address);
     if (b == nullptr) continue;
-    // Arrived but without its bytes, or with a part of its arrivals: that is where it began. Nothing at all may be a result.
+    // Arrived but without its bytes, or with a part of its arrivals: that is where it began. Nothing at all may be a
+    // result.
     auto began = [](const Mbarrier& m) { return m.pending < int64_t{m.count}; };
     if (short_of == nullptr || (began(*b) && !began(*short_of))) {
       short_of = b;
@@ -834,13 +874,15 @@ void Run::stuck() {
   }
   const bool assumed = launch_.cluster_is_guess() && ranks_ > 1;
   if (assumed && short_of != nullptr) {
-    uncertain.push_back({instruction_of(waits->step), "this wait is never satisfied in a cluster of " + std::to_string(ranks_) +
+    uncertain.push_back({instruction_of(waits->step), "this wait is never satisfied in a cluster of " +
+                                                          std::to_string(ranks_) +
                                                           " CTAs, which was assumed; give --cluster"});
     return;
   }
   if (guessed_data || short_of == nullptr) {
-    uncertain.push_back({instruction_of(all[0].step), guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
-                                                                 : "no warp can go on from here: this wait is never satisfied"});
+    uncertain.push_back({instruction_of(all[0].step),
+                         guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
+                                      : "no warp can go on from here: this wait is never satisfied"});
     return;
   }
   Sighting& s = see(Fault::kStuck, *waits->warp, short_of->init, instruction_of(waits->step));
@@ -859,11 +901,13 @@ void Run::finish() {
   // A loop that writes Tensor Memory, and that this scenario never enters.
   bool loop_never_ran = false;
   for (const std::vector<uint32_t>& writers : ground_.loop_writers) {
-    loop_never_ran = loop_never_ran || std::none_of(writers.begin(), writers.end(), [&](uint32_t i) { return wrote_.contains(i); });
+    loop_never_ran =
+        loop_never_ran || std::none_of(writers.begin(), writers.end(), [&](uint32_t i) { return wrote_.contains(i); });
   }
   for (auto& [access, what] : unwritten_reads_) {
     if (accesses_[access].excused) continue;
-    Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction, what.other);
+    Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction,
+                      what.other);
     s.first = what.first;
     s.second = what.second;
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
@@ -874,7 +918,9 @@ void Run::finish() {
   for (const auto& [address, b] : mbarriers_) {
     if (b.seen != 0) seen.insert(b.init);
   }
-  std::erase_if(sightings, [&](const Sighting& s) { return s.fault == Fault::kArrivalCount && s.at != s.other && s.third == 1 && !seen.contains(s.other); });
+  std::erase_if(sightings, [&](const Sighting& s) {
+    return s.fault == Fault::kArrivalCount && s.at != s.other && s.third == 1 && !seen.contains(s.other);
+  });
   if (!complete) return;
   Knowledge all(warps_.size());
   std::vector<Clock> by_rank(ranks_, Clock(warps_.size()));
@@ -896,7 +942,8 @@ void Run::finish() {
     ++decided;
     // A copy that signals a barrier which its CTA never waits on says nothing of when it is done with.
     if (r.is_copy && (r.observed || !waited.contains(r.target))) continue;
-    const bool seen = r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
+    const bool seen =
+        r.commit != 0 ? by_rank[r.rank].knows_commit(r.warp, r.commit) : by_rank[r.rank].knows(r.warp, r.event);
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;
   }

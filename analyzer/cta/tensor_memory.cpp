@@ -34,11 +34,14 @@ bool pipelined(const Operation& first, Role first_role, const Operation& second,
 uint32_t cp_columns(ptx::CpShape shape) {
   switch (shape) {
     case ptx::CpShape::k128x256b:
-    case ptx::CpShape::k4x256b: return 8;
+    case ptx::CpShape::k4x256b:
+      return 8;
     case ptx::CpShape::k128x128b:
     case ptx::CpShape::k64x128b:
-    case ptx::CpShape::k32x128b: return 4;
-    default: return 1;
+    case ptx::CpShape::k32x128b:
+      return 4;
+    default:
+      return 1;
   }
 }
 

@@ -17,20 +17,20 @@ constexpr uint32_t kColumns = 576;  // the most that any target has
 
 // One execution of a tcgen05 instruction that touches Tensor Memory.
 struct Operation {
-  uint32_t warp = 0;         // of the cluster
+  uint32_t warp = 0;  // of the cluster
   uint32_t rank = 0;
-  uint32_t event = 0;        // of the warp's clock: its issue
+  uint32_t event = 0;  // of the warp's clock: its issue
   uint32_t instruction = UINT32_MAX;
   uint32_t batch = UINT32_MAX;  // instruction of the first operation of its run over the same columns
-  uint8_t lane = 0;          // that issued it (mma, cp, shift)
+  uint8_t lane = 0;             // that issued it (mma, cp, shift)
   ptx::Form form;
-  uint32_t idesc = 0;        // of an mma
+  uint32_t idesc = 0;  // of an mma
   bool idesc_known = false;
-  uint32_t d_column = 0;     // of an mma's accumulator
-  uint32_t lanes = 0;        // of an ld: executing
-  uint32_t used = 0;         // of an ld: lanes that have used its results
-  uint32_t waited = 0;       // of an ld or st: the event of the warp's wait; 0: none
-  uint32_t commit = 0;       // of mma, cp, shift: number of the first commit after it; 0: none
+  uint32_t d_column = 0;  // of an mma's accumulator
+  uint32_t lanes = 0;     // of an ld: executing
+  uint32_t used = 0;      // of an ld: lanes that have used its results
+  uint32_t waited = 0;    // of an ld or st: the event of the warp's wait; 0: none
+  uint32_t commit = 0;    // of mma, cp, shift: number of the first commit after it; 0: none
 
   bool is_mma() const { return form.op == ptx::Tcgen05::kMma || form.op == ptx::Tcgen05::kMmaWs; }
   bool is_load() const { return form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed; }
@@ -58,9 +58,9 @@ struct Allocation {
   uint32_t rank = 0;
   uint32_t base = 0, columns = 0;
   uint32_t instruction = UINT32_MAX;
-  uint32_t warp = 0;             // of the cluster
-  uint32_t event = 0;            // of the warp's clock
-  uint32_t slot = 0;             // shared address it was written to
+  uint32_t warp = 0;   // of the cluster
+  uint32_t event = 0;  // of the warp's clock
+  uint32_t slot = 0;   // shared address it was written to
   bool slot_read = false;
   bool live = true;
   uint32_t freed_by = UINT32_MAX;  // instruction
@@ -80,13 +80,14 @@ struct Column {
   uint32_t last_write = UINT32_MAX, older_write = UINT32_MAX;
 };
 
-// Whether the later of two operations of one thread (or of threads that are ordered) may follow without waiting: the pairs
-// that execute in issue order (ISA 9.7.16.6.2).
+// Whether the later of two operations of one thread (or of threads that are ordered) may follow without waiting: the
+// pairs that execute in issue order (ISA 9.7.16.6.2).
 bool pipelined(const Operation& first, Role first_role, const Operation& second, Role second_role);
 
-// The columns of one CTA, adjacent ones that were always touched together as one: few, since kernels access whole tiles.
+// The columns of one CTA, adjacent ones that were always touched together as one: few, since kernels access whole
+// tiles.
 class Columns {
- public:
+public:
   Columns() { runs_[0] = Column{}; }
 
   // Calls `f` for the runs of columns that make up [begin, end); runs are split at the ends.
@@ -104,7 +105,7 @@ class Columns {
     runs_.erase(runs_.upper_bound(begin), runs_.lower_bound(std::min(end, kColumns)));
   }
 
- private:
+private:
   void split(uint32_t at) {
     if (at >= kColumns) return;
     auto next = runs_.upper_bound(at);

@@ -12,7 +12,7 @@ bool is_exit(const Block& b) {
 
 // Cooper, Harvey and Kennedy's iteration, on the reversed graph with one end behind all exits.
 class PostDominators {
- public:
+public:
   explicit PostDominators(const Graph& graph) : graph_(graph), end_(static_cast<uint32_t>(graph.blocks.size())) {}
 
   std::vector<uint32_t> run() {
@@ -40,7 +40,7 @@ class PostDominators {
 
   static constexpr uint32_t kUnknown = ptx::kNone;
 
- private:
+private:
   // Postorder of the reversed graph, from the end.
   void number() {
     position_.assign(end_ + 1, 0);

@@ -9,8 +9,8 @@
 namespace tmemlint::kernel {
 
 struct Control {
-  // By block: the first block that every path from it to an exit runs through; kNone when there is none. Paths that end in
-  // a trap do not count.
+  // By block: the first block that every path from it to an exit runs through; kNone when there is none. Paths that end
+  // in a trap do not count.
   std::vector<uint32_t> after;
   // By block: the blocks whose branch decides whether it runs.
   std::vector<std::vector<uint32_t>> deciders;

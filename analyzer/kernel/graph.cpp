@@ -41,12 +41,24 @@ const SystemCall* system_call(std::string_view name) {
   return nullptr;
 }
 
-bool is_branch(const Opcode& opcode) { return opcode.root == "bra"; }
-bool is_indexed(const Opcode& opcode) { return opcode.root == "brx"; }
-bool is_call(const Opcode& opcode) { return opcode.root == "call"; }
-bool is_return(const Opcode& opcode) { return opcode.root == "ret"; }
-bool is_exit(const Opcode& opcode) { return opcode.root == "exit"; }
-bool is_trap(const Opcode& opcode) { return opcode.root == "trap"; }
+bool is_branch(const Opcode& opcode) {
+  return opcode.root == "bra";
+}
+bool is_indexed(const Opcode& opcode) {
+  return opcode.root == "brx";
+}
+bool is_call(const Opcode& opcode) {
+  return opcode.root == "call";
+}
+bool is_return(const Opcode& opcode) {
+  return opcode.root == "ret";
+}
+bool is_exit(const Opcode& opcode) {
+  return opcode.root == "exit";
+}
+bool is_trap(const Opcode& opcode) {
+  return opcode.root == "trap";
+}
 
 // What a distinct opcode spelling means for the shape of the graph.
 enum class Flow : uint8_t { kNone, kProtocol, kBranch, kIndexed, kCall, kReturn, kExit, kTrap };
@@ -63,7 +75,7 @@ Flow flow_of(const Opcode& opcode) {
 }
 
 class Builder {
- public:
+public:
   Builder(const Module& module, uint32_t kernel) : module_(module) {
     graph_.module = &module;
     graph_.kernel = kernel;
@@ -93,11 +105,11 @@ class Builder {
     return std::move(graph_);
   }
 
- private:
+private:
   struct Activation {
     uint32_t frame = kNone;
-    uint32_t entry = kNone;             // block
-    std::vector<uint32_t> returns;      // blocks that end with the function's ret
+    uint32_t entry = kNone;         // block
+    std::vector<uint32_t> returns;  // blocks that end with the function's ret
   };
   struct PendingCall {
     uint32_t block;         // ends with the call
@@ -239,12 +251,24 @@ class Builder {
         }
         break;
       }
-      case Flow::kIndexed: indexed(f, out, block_at, body, ender); break;
-      case Flow::kCall: call(out, body, after, ender); break;
-      case Flow::kReturn: end_path(body, out); break;
-      case Flow::kExit: block.ending = Ending::kExit; break;
-      case Flow::kTrap: block.ending = Ending::kTrap; break;
-      default: block.successors = {after}; break;
+      case Flow::kIndexed:
+        indexed(f, out, block_at, body, ender);
+        break;
+      case Flow::kCall:
+        call(out, body, after, ender);
+        break;
+      case Flow::kReturn:
+        end_path(body, out);
+        break;
+      case Flow::kExit:
+        block.ending = Ending::kExit;
+        break;
+      case Flow::kTrap:
+        block.ending = Ending::kTrap;
+        break;
+      default:
+        block.successors = {after};
+        break;
     }
   }
 
@@ -312,7 +336,8 @@ class Builder {
     const Function& f = module_.functions[call.callee];
     if (graph_.frames.size() >= kMaxFrames ||
         instructions_ + (f.last_instruction - f.first_instruction) > kMaxInstructions) {
-      gap(call.instruction, "the kernel's call tree is too large: this call of '" + std::string(f.name) + "' is not followed");
+      gap(call.instruction,
+          "the kernel's call tree is too large: this call of '" + std::string(f.name) + "' is not followed");
       graph_.blocks[call.block].call = Block::Call::kOpaque;
       return;
     }
@@ -356,7 +381,8 @@ bool is_protocol_instruction(const Opcode& opcode) {
   }
   if (root == "cp") return opcode.has("async");
   if (root == "st" || root == "red") return opcode.has("async");
-  if (root == "fence") return opcode.has("proxy") || opcode.text.starts_with("fence.proxy") || opcode.has("mbarrier_init");
+  if (root == "fence")
+    return opcode.has("proxy") || opcode.text.starts_with("fence.proxy") || opcode.has("mbarrier_init");
   return root == "multimem";
 }
 
@@ -379,6 +405,8 @@ std::vector<uint32_t> call_tree(const Module& module, uint32_t kernel) {
   return out;
 }
 
-Graph build_graph(const Module& module, uint32_t kernel) { return Builder(module, kernel).build(); }
+Graph build_graph(const Module& module, uint32_t kernel) {
+  return Builder(module, kernel).build();
+}
 
 }  // namespace tmemlint::kernel

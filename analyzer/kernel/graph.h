@@ -18,33 +18,33 @@ using ptx::kNone;
 
 // One activation of a function body. Frame 0 is the kernel itself.
 struct Frame {
-  uint32_t function = kNone;         // Module::functions
-  uint32_t caller = kNone;           // frame
-  uint32_t call = kNone;             // Module::instructions: the call, in the caller
-  uint32_t first_register = 0;       // graph-wide number of the function's register 0
-  uint32_t first_variable = 0;       // Graph::variables range of this activation's own variables
+  uint32_t function = kNone;    // Module::functions
+  uint32_t caller = kNone;      // frame
+  uint32_t call = kNone;        // Module::instructions: the call, in the caller
+  uint32_t first_register = 0;  // graph-wide number of the function's register 0
+  uint32_t first_variable = 0;  // Graph::variables range of this activation's own variables
 };
 
 // How a block ends.
 enum class Ending : uint8_t {
-  kJump,    // one successor
-  kBranch,  // successors[0] where the condition holds, successors[1] where it does not
-  kIndexed, // brx.idx: successors by index
-  kExit,    // ret of the kernel, exit
-  kTrap,    // trap, a callee that does not return: the path ends, nothing after it counts
+  kJump,     // one successor
+  kBranch,   // successors[0] where the condition holds, successors[1] where it does not
+  kIndexed,  // brx.idx: successors by index
+  kExit,     // ret of the kernel, exit
+  kTrap,     // trap, a callee that does not return: the path ends, nothing after it counts
 };
 
 struct Block {
   uint32_t frame = 0;
   uint32_t first = 0, last = 0;  // Module::instructions, half open
   Ending ending = Ending::kJump;
-  uint32_t condition = kNone;    // register (graph-wide) of kBranch, kIndexed
+  uint32_t condition = kNone;  // register (graph-wide) of kBranch, kIndexed
   bool condition_negated = false;
-  uint32_t ender = kNone;        // Module::instructions: the branch, ret, call; kNone for a fall-through
-  bool guard_is_taken = false;   // the block is one predicated instruction whose guard the branch before it decided
+  uint32_t ender = kNone;       // Module::instructions: the branch, ret, call; kNone for a fall-through
+  bool guard_is_taken = false;  // the block is one predicated instruction whose guard the branch before it decided
   enum class Call : uint8_t { kNone, kEnter, kLeave, kOpaque } call = Call::kNone;
-  uint32_t call_frame = kNone;   // kEnter: the frame entered at the end of this block; kLeave: the frame that was left
-                                 // before this block
+  uint32_t call_frame = kNone;  // kEnter: the frame entered at the end of this block; kLeave: the frame that was left
+                                // before this block
   std::vector<uint32_t> successors;
   std::vector<uint32_t> predecessors;
   uint32_t loop = kNone;  // innermost
@@ -68,7 +68,7 @@ struct Graph {
   uint32_t kernel = kNone;  // Module::functions
   std::vector<Frame> frames;
   std::vector<Block> blocks;
-  std::vector<Loop> loops;   // an outer loop before its inner ones
+  std::vector<Loop> loops;  // an outer loop before its inner ones
   std::vector<Gap> gaps;
   std::vector<bool> reached;  // Module::instructions of the kernel's call tree that some block holds
   uint32_t register_count = 0;

@@ -49,7 +49,8 @@ bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
 
 }  // namespace
 
-Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, ptx::Dimensions cluster, bool uses_pairs) {
+Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, ptx::Dimensions cluster,
+                 bool uses_pairs) {
   Launch out;
   const auto number = static_cast<uint32_t>(&kernel - module.functions.data());
   if (kernel.reqntid.given()) {
@@ -71,7 +72,8 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
 
   // .maxntid bounds the number of threads; a kernel that reads another dimension of its thread's place is launched in a
   // shape that nothing states.
-  if (out.block_ground != Launch::Ground::kStated && out.block.y == 1 && out.block.z == 1 && reads_more_dimensions(module, kernel)) {
+  if (out.block_ground != Launch::Ground::kStated && out.block.y == 1 && out.block.z == 1 &&
+      reads_more_dimensions(module, kernel)) {
     out.block_ground = Launch::Ground::kAssumed;
     out.shape_unknown = true;
   }
@@ -93,11 +95,14 @@ std::string block_assumption(const Launch& launch, std::string_view kernel) {
   const std::string name(kernel);
   const std::string threads = std::to_string(launch.threads());
   switch (launch.block_ground) {
-    case Launch::Ground::kStated: return {};
+    case Launch::Ground::kStated:
+      return {};
     case Launch::Ground::kMaximum:
-      return name + ": launched with its largest block, " + threads + " threads (.maxntid); give --block if it is another";
+      return name + ": launched with its largest block, " + threads +
+             " threads (.maxntid); give --block if it is another";
     case Launch::Ground::kInferred:
-      return name + ": no block size is stated; " + threads + " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
+      return name + ": no block size is stated; " + threads +
+             " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
     case Launch::Ground::kAssumed:
       return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
   }
@@ -109,8 +114,10 @@ std::string block_assumption(const Launch& launch, std::string_view kernel) {
 std::string assumption(const Launch& launch, std::string_view kernel) {
   std::string out = block_assumption(launch, kernel);
   if (launch.cluster_is_guess() && launch.ctas() > 1) {
-    if (out.empty()) out = std::string(kernel) + ": ";
-    else out += "; ";
+    if (out.empty())
+      out = std::string(kernel) + ": ";
+    else
+      out += "; ";
     out += "no cluster is stated; a pair of CTAs assumed; give --cluster if it is another";
   }
   return out;

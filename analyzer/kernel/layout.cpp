@@ -18,7 +18,9 @@ uint64_t align_up(uint64_t n, uint64_t alignment) {
   return (n + alignment - 1) / alignment * alignment;
 }
 
-uint64_t key(uint32_t frame, uint32_t variable) { return (uint64_t{frame} << 32) | variable; }
+uint64_t key(uint32_t frame, uint32_t variable) {
+  return (uint64_t{frame} << 32) | variable;
+}
 
 }  // namespace
 
@@ -56,7 +58,8 @@ Layout::Layout(const Graph& graph) {
         global_[v] = global;
         global += std::max<uint64_t>(variable.size, 1);
         break;
-      default: break;
+      default:
+        break;
     }
   }
   // All dynamic shared variables are the same memory (PTX ISA 5.1.7).
@@ -66,7 +69,8 @@ Layout::Layout(const Graph& graph) {
   std::vector<std::vector<uint32_t>> of_function(module.functions.size());
   for (uint32_t v = 0; v < module.variables.size(); ++v) {
     const Variable& variable = module.variables[v];
-    if (variable.function < of_function.size() && (variable.space == Space::kLocal || variable.space == Space::kParam)) {
+    if (variable.function < of_function.size() &&
+        (variable.space == Space::kLocal || variable.space == Space::kParam)) {
       of_function[variable.function].push_back(v);
     }
   }
@@ -92,6 +96,8 @@ uint64_t Layout::address(uint32_t frame, uint32_t variable) const {
   return found != per_frame_.end() ? found->second : global_[variable];
 }
 
-void Layout::alias(uint32_t frame, uint32_t variable, uint64_t address) { per_frame_[key(frame, variable)] = address; }
+void Layout::alias(uint32_t frame, uint32_t variable, uint64_t address) {
+  per_frame_[key(frame, variable)] = address;
+}
 
 }  // namespace tmemlint::kernel

@@ -22,10 +22,12 @@ constexpr uint64_t kGlobalWindow = uint64_t{5} << 40;
 constexpr uint64_t kWindowMask = ~((uint64_t{1} << 40) - 1);
 constexpr unsigned kRankShift = 24;
 
-inline uint64_t window_of(uint64_t generic) { return generic & kWindowMask; }
+inline uint64_t window_of(uint64_t generic) {
+  return generic & kWindowMask;
+}
 
 class Layout {
- public:
+public:
   explicit Layout(const Graph& graph);
 
   // The address of a variable in an activation: for shared variables the offset without the rank (below 1 << 24), for
@@ -36,7 +38,7 @@ class Layout {
   // The kernel parameter space is [kParamWindow, kParamWindow + kernel_parameters()).
   uint64_t kernel_parameters() const { return kernel_parameters_; }
 
- private:
+private:
   std::unordered_map<uint64_t, uint64_t> per_frame_;  // frame << 32 | variable
   std::vector<uint64_t> global_;                      // by variable; of those that have one address
   uint64_t kernel_parameters_ = 0;

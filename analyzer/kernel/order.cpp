@@ -12,7 +12,7 @@ namespace {
 // Bourdoncle's decomposition, by repeated strongly connected components (Tarjan), without recursion: a component is
 // emitted as its head followed by the decomposition of the rest of it without the edges into the head.
 class Sorter {
- public:
+public:
   Sorter(Graph& graph, uint32_t entry) : graph_(graph), entry_(entry), size_(graph.blocks.size()) {
     level_.assign(size_, 0);
     index_.assign(size_, 0);
@@ -41,7 +41,7 @@ class Sorter {
     renumber();
   }
 
- private:
+private:
   struct Task {
     std::vector<uint32_t> blocks;
     uint32_t first = kNone;  // where the search of these blocks starts: the entry, or a loop's head
@@ -213,6 +213,8 @@ class Sorter {
 
 }  // namespace
 
-void sort_blocks(Graph& graph, uint32_t entry) { Sorter(graph, entry).run(); }
+void sort_blocks(Graph& graph, uint32_t entry) {
+  Sorter(graph, entry).run();
+}
 
 }  // namespace tmemlint::kernel

@@ -24,8 +24,29 @@ constexpr uint32_t kNone = 0xffffffffu;  // "no index" in every index field belo
 // Fundamental types of registers, variables and instruction type suffixes (PTX ISA 5.2). kOther is a type that the
 // parser knows to be one but that nothing here interprets (packed floats, opaque types).
 enum class Type : uint8_t {
-  kNone, kPred, kB8, kU8, kS8, kB16, kU16, kS16, kF16, kF16x2, kBf16, kBf16x2, kB32, kU32, kS32, kF32, kTf32,
-  kB64, kU64, kS64, kF64, kB128, kOther
+  kNone,
+  kPred,
+  kB8,
+  kU8,
+  kS8,
+  kB16,
+  kU16,
+  kS16,
+  kF16,
+  kF16x2,
+  kBf16,
+  kBf16x2,
+  kB32,
+  kU32,
+  kS32,
+  kF32,
+  kTf32,
+  kB64,
+  kU64,
+  kS64,
+  kF64,
+  kB128,
+  kOther
 };
 unsigned bits(Type type);  // width in bits; 1 for kPred, 0 for kNone and kOther
 // The type that a suffix without its dot names ("u32", "pred"), kNone when it names none.
@@ -82,7 +103,7 @@ struct Instruction {
 };
 
 struct Register {
-  std::string_view name;  // as declared; for `.reg .b32 %r<10>` the registers of the range are %r0 … %r9
+  std::string_view name;    // as declared; for `.reg .b32 %r<10>` the registers of the range are %r0 … %r9
   uint32_t number = kNone;  // within a range; the register's full name is name + number
   Type type = Type::kNone;
   uint8_t vector = 1;  // .v2/.v4 registers
@@ -92,13 +113,13 @@ struct Variable {
   std::string_view name;
   Space space = Space::kNone;
   Type type = Type::kNone;
-  uint32_t alignment = 1;      // bytes; the natural one where none is written
-  uint64_t size = 0;           // bytes; 0 for `.extern .shared x[]`
+  uint32_t alignment = 1;  // bytes; the natural one where none is written
+  uint64_t size = 0;       // bytes; 0 for `.extern .shared x[]`
   bool is_extern = false;
-  bool is_unsized = false;     // x[]
-  uint32_t function = kNone;   // Module::functions that owns it; kNone at module level
-  bool is_parameter = false;   // formal parameter of its function
-  bool is_return = false;      // return parameter of its function
+  bool is_unsized = false;             // x[]
+  uint32_t function = kNone;           // Module::functions that owns it; kNone at module level
+  bool is_parameter = false;           // formal parameter of its function
+  bool is_return = false;              // return parameter of its function
   bool is_register_parameter = false;  // `.func f(.reg .b32 %a)`: ref'd through a register instead, see Function
   Span span;
 };
@@ -140,7 +161,7 @@ struct Function {
   bool is_noreturn = false;
   Dimensions reqntid, maxntid, reqnctapercluster;
   bool explicit_cluster = false;
-  uint32_t maxclusterrank = 0;  // 0: not given
+  uint32_t maxclusterrank = 0;                           // 0: not given
   uint32_t first_instruction = 0, last_instruction = 0;  // Module::instructions, half open
   std::vector<Register> registers;
   std::vector<Label> labels;
@@ -190,7 +211,8 @@ struct Module {
   const std::string* file_path(uint32_t index) const;  // nullptr when no `.file` has that index
 };
 
-// Parses a whole file. Never throws and never fails: errors are in Module::errors, and what stands around them is there.
+// Parses a whole file. Never throws and never fails: errors are in Module::errors, and what stands around them is
+// there.
 Module parse(std::shared_ptr<const SourceText> source);
 
 }  // namespace tmemlint::ptx

@@ -24,7 +24,7 @@ struct Span {
 };
 
 class SourceText {
- public:
+public:
   SourceText() = default;
   SourceText(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
 
@@ -39,7 +39,7 @@ class SourceText {
   // The text of a line (from 1) without its line ending; empty for a line that does not exist.
   std::string_view line(uint32_t line) const;
 
- private:
+private:
   void index() const;
   std::string path_;
   std::string text_;

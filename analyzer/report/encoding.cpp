@@ -78,8 +78,8 @@ std::string printable(std::string_view text) {
 
 namespace {
 
-// "ns::kernel<...>" of a mangled name that the demangler does not take (it gives up on long template arguments); the name
-// itself when it is not mangled.
+// "ns::kernel<...>" of a mangled name that the demangler does not take (it gives up on long template arguments); the
+// name itself when it is not mangled.
 std::string outer_name(const std::string& name) {
   if (!name.starts_with("_Z")) return name;
   size_t at = 2;
@@ -87,7 +87,8 @@ std::string outer_name(const std::string& name) {
   std::string out;
   while (at < name.size() && name[at] >= '0' && name[at] <= '9') {
     size_t length = 0;
-    for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at) length = length * 10 + static_cast<size_t>(name[at] - '0');
+    for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at)
+      length = length * 10 + static_cast<size_t>(name[at] - '0');
     if (length == 0 || length > name.size() - at) return name;
     if (!out.empty()) out += "::";
     out += name.substr(at, length);
@@ -104,7 +105,8 @@ std::string readable_kernel(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
                                                           &std::free);
-  std::string out = status == 0 && plain != nullptr && name.starts_with("_Z") ? std::string(plain.get()) : outer_name(name);
+  std::string out =
+      status == 0 && plain != nullptr && name.starts_with("_Z") ? std::string(plain.get()) : outer_name(name);
   if (out.starts_with("void ")) out.erase(0, 5);
   if (out.size() > kLongest) out = out.substr(0, kLongest - 3) + "...";
   return out;

@@ -20,11 +20,12 @@ bool same_ptx_finding(const Finding& a, const Finding& b) {
   return a.rule == b.rule && a.kernel == b.kernel && a.message == b.message && ptx_key(a.place) == ptx_key(b.place);
 }
 
-// Unrolling, inlining and template instances copy an instruction: the author wrote it once and edits it once. Columns must be known, since
-// one line can hold several statements.
+// Unrolling, inlining and template instances copy an instruction: the author wrote it once and edits it once. Columns
+// must be known, since one line can hold several statements.
 bool same_source_finding(const Finding& a, const Finding& b) {
   return a.place.has_source && b.place.has_source && a.place.source.column != 0 && a.rule == b.rule &&
-         a.message == b.message && path_of(a.place) == path_of(b.place) && a.place.source == b.place.source && a.place.inlined_at == b.place.inlined_at;
+         a.message == b.message && path_of(a.place) == path_of(b.place) && a.place.source == b.place.source &&
+         a.place.inlined_at == b.place.inlined_at;
 }
 
 void unite(Finding& into, const Finding& other) {
@@ -63,8 +64,9 @@ void finish_findings(std::vector<Finding>& findings) {
         unite(first, finding);
         constexpr size_t kCopiesShown = 8;
         if (first.related.size() < kCopiesShown) {
-          first.related.push_back({finding.place, finding.kernel == first.kernel ? "the same in another copy of this code"
-                                                                                 : "the same in another kernel"});
+          first.related.push_back({finding.place, finding.kernel == first.kernel
+                                                      ? "the same in another copy of this code"
+                                                      : "the same in another kernel"});
         }
         folded = true;
         break;

@@ -76,8 +76,8 @@ struct Summary {
 // What --stats says of a kernel.
 struct KernelStats {
   std::string file, kernel;
-  uint64_t asked = 0;      // questions of the joint run: an access against a release, a free or an overwrite of its columns,
-                           // a read of an address slot, a round of a barrier
+  uint64_t asked = 0;  // questions of the joint run: an access against a release, a free or an overwrite of its
+                       // columns, a read of an address slot, a round of a barrier
   uint64_t decided = 0;
   uint64_t scenarios = 0;
   uint64_t stepped = 0;    // warp-instructions, over all scenarios

@@ -102,8 +102,13 @@ std::string json(const Results& results) {
   for (const InputError& error : results.errors) out["errors"].push_back(error_json(error));
   out["assumptions"] = results.assumptions;
   for (const KernelStats& s : results.stats) {
-    out["stats"].push_back({{"file", s.file}, {"kernel", s.kernel}, {"asked", s.asked}, {"decided", s.decided},
-                            {"scenarios", s.scenarios}, {"stepped", s.stepped}, {"evaluated", s.evaluated}});
+    out["stats"].push_back({{"file", s.file},
+                            {"kernel", s.kernel},
+                            {"asked", s.asked},
+                            {"decided", s.decided},
+                            {"scenarios", s.scenarios},
+                            {"stepped", s.stepped},
+                            {"evaluated", s.evaluated}});
   }
   const Summary& summary = results.summary;
   out["summary"] = {{"files", summary.files},          {"kernels", summary.kernels}, {"tcgen05", summary.tcgen05},

@@ -167,8 +167,8 @@ private:
     }
   }
 
-  // Of a long chain of calls the innermost and the two outermost: the author's own code is at the outer end, and what lies
-  // between is a library's.
+  // Of a long chain of calls the innermost and the two outermost: the author's own code is at the outer end, and what
+  // lies between is a library's.
   void inlined(const Place& at) {
     constexpr size_t kOuter = 2;
     const size_t count = at.inlined_at.size();
@@ -231,9 +231,10 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
   print_incomplete(results.incomplete, printer);
   for (const std::string& assumption : results.assumptions) printer.assumption(assumption);
   for (const KernelStats& s : results.stats) {
-    printer.raw_line(printable(s.file) + ": " + printable(readable_kernel(s.kernel)) + ": " + std::to_string(s.decided) + " of " +
-                     counted(s.asked, "question") + " decided, " + counted(s.scenarios, "scenario") + ", " +
-                     counted(s.stepped, "warp-instruction") + " stepped together, " + std::to_string(s.evaluated) + " evaluated warp by warp");
+    printer.raw_line(printable(s.file) + ": " + printable(readable_kernel(s.kernel)) + ": " +
+                     std::to_string(s.decided) + " of " + counted(s.asked, "question") + " decided, " +
+                     counted(s.scenarios, "scenario") + ", " + counted(s.stepped, "warp-instruction") +
+                     " stepped together, " + std::to_string(s.evaluated) + " evaluated warp by warp");
   }
   if (results.stats.size() > 1) {
     KernelStats all;
@@ -241,7 +242,8 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
       all.asked += s.asked;
       all.decided += s.decided;
     }
-    printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") + " decided");
+    printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") +
+                     " decided");
   }
   printer.raw_line(summary_line(results, hidden_notes));
   return printer.take();

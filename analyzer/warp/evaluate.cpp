@@ -27,7 +27,7 @@ constexpr unsigned kMaxUnrolled = 80;
 constexpr uint64_t kMaxUnrolledSteps = 100'000;
 
 struct State {
-  std::vector<Waiting> waiting;  // in running order; the first runs next
+  std::vector<Waiting> waiting;                 // in running order; the first runs next
   const std::vector<uint32_t>* live = nullptr;  // the registers that the waiting lanes still need, ascending
   std::vector<Value> registers;                 // their values
   Memory memory;
@@ -37,7 +37,7 @@ struct State {
 };
 
 class Evaluator {
- public:
+public:
   explicit Evaluator(const Setting& setting)
       : setting_(setting),
         program_(*setting.program),
@@ -73,7 +73,7 @@ class Evaluator {
     return std::move(out_);
   }
 
- private:
+private:
   // --- loops ---
 
   // Loops as bits of a set: the larger ones get a bit each, the small ones (mostly spin loops, whose only value of
@@ -238,7 +238,8 @@ class Evaluator {
     mix(static_cast<uint64_t>(s.protocol.smallest));
     mix(s.protocol.relinquished);
     mix(s.protocol.exited);
-    mix((s.protocol.loads.empty() ? 0 : 1) + (s.protocol.stores.empty() ? 0 : 2) + (s.protocol.unknown_dealloc ? 4 : 0));
+    mix((s.protocol.loads.empty() ? 0 : 1) + (s.protocol.stores.empty() ? 0 : 2) +
+        (s.protocol.unknown_dealloc ? 4 : 0));
     return h;
   }
 
@@ -367,7 +368,8 @@ class Evaluator {
       // A counter: worth listing only when the facts bound it.
       const Interval i = interval_of(terms_, facts, terms_.with_base(Value{}, join), width);
       const int64_t step = sign_extend(value.number, width);
-      if (i.low == INT64_MIN || i.high == INT64_MAX || (i.high - i.low) / (step < 0 ? -step : step) > 16) return give_up();
+      if (i.low == INT64_MIN || i.high == INT64_MAX || (i.high - i.low) / (step < 0 ? -step : step) > 16)
+        return give_up();
       std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, filter(terms_, facts));
       if (!numbers) return give_up();
       for (uint64_t n : *numbers) values.push_back(Value::of(n));
@@ -448,7 +450,8 @@ class Evaluator {
   static bool merge_protocol(Protocol& a, const Protocol& b) {
     bool changed = false;
     for (const PendingLoad& p : b.loads) {
-      auto at = std::lower_bound(a.loads.begin(), a.loads.end(), p.load, [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+      auto at = std::lower_bound(a.loads.begin(), a.loads.end(), p.load,
+                                 [](const PendingLoad& q, uint32_t l) { return q.load < l; });
       if (at == a.loads.end() || at->load != p.load) {
         a.loads.insert(at, p);
         changed = true;
@@ -459,7 +462,8 @@ class Evaluator {
       at->used = used;
     }
     for (const PendingStore& p : b.stores) {
-      auto at = std::find_if(a.stores.begin(), a.stores.end(), [&](const PendingStore& q) { return q.step == p.step && q.address == p.address; });
+      auto at = std::find_if(a.stores.begin(), a.stores.end(),
+                             [&](const PendingStore& q) { return q.step == p.step && q.address == p.address; });
       if (at == a.stores.end() && a.stores.size() < 256) {
         a.stores.push_back(p);
         changed = true;
@@ -497,8 +501,8 @@ class Evaluator {
       out_.graph.steps += code.last - code.first + 1;
       if (out_.graph.steps > setting_.step_budget) {
         stopped_ = true;
-        uncertain(b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) +
-                         "");
+        uncertain(
+            b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) + "");
         return;
       }
       if (!leave(b, waiting)) return;
@@ -526,7 +530,8 @@ class Evaluator {
     return caught_.empty() || graph_.in_loop(front.block, caught_.back().loop);
   }
 
-  // Sends the states on that leave a block. True when there is one, and it is in the machine, with `waiting` as its lanes.
+  // Sends the states on that leave a block. True when there is one, and it is in the machine, with `waiting` as its
+  // lanes.
   bool leave(uint32_t b, std::vector<Waiting>& waiting) {
     const Block& block = graph_.blocks[b];
     const uint32_t lanes = machine_.active;
@@ -541,7 +546,8 @@ class Evaluator {
       return false;
     }
     switch (block.ending) {
-      case Ending::kTrap: return false;
+      case Ending::kTrap:
+        return false;
       case Ending::kExit: {
         Event& e = event(Event::Kind::kExit, kNone, lanes);
         e.instruction = block.ender;
@@ -556,7 +562,9 @@ class Evaluator {
       case Ending::kBranch:
         if (branch(b, block, others, lanes)) return false;
         break;
-      case Ending::kIndexed: indexed(b, block, others, lanes); return false;
+      case Ending::kIndexed:
+        indexed(b, block, others, lanes);
+        return false;
     }
     if (goes_on(b, others)) {
       waiting = std::move(others);
@@ -582,7 +590,8 @@ class Evaluator {
     ways[0] = 2;  // the kernel's entry
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
       const uint32_t* next = next_begin(program_, b);
-      for (size_t n = 0; n < next_count(program_, b); ++n) ways[next[n]] = static_cast<uint8_t>(std::min(2, ways[next[n]] + 1));
+      for (size_t n = 0; n < next_count(program_, b); ++n)
+        ways[next[n]] = static_cast<uint8_t>(std::min(2, ways[next[n]] + 1));
     }
     straight_.assign(graph_.blocks.size(), false);
     for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
@@ -594,7 +603,8 @@ class Evaluator {
     }
   }
 
-  void split(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t yes, uint32_t no, int8_t decision) {
+  void split(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t yes, uint32_t no,
+             int8_t decision) {
     std::vector<Waiting> waiting = others;
     wait(waiting, b, block.successors[0], yes);
     wait(waiting, b, block.successors[1], no);
@@ -714,21 +724,38 @@ class Evaluator {
       case Action::kClusterBarrier:
       case Action::kProxyFence:
       case Action::kAsyncCopy:
-      case Action::kGridDependency: break;
-      default: machine_.execute(step, n); return;
+      case Action::kGridDependency:
+        break;
+      default:
+        machine_.execute(step, n);
+        return;
     }
     const Truth guard = machine_.guard_of(step);
     const uint32_t lanes = guard.yes | guard.unknown;
     out_.graph.reached[n] = true;
     if (lanes == 0) return;
     switch (m.action) {
-      case Action::kTcgen05: tcgen05(n, step, m, lanes); break;
-      case Action::kMbarrier: mbarrier(n, step, m, lanes); break;
-      case Action::kBarrier: barrier(n, step, m, lanes); break;
-      case Action::kClusterBarrier: event(Event::Kind::kClusterBarrier, n, lanes); break;
-      case Action::kProxyFence: event(Event::Kind::kProxyFence, n, lanes); break;
-      case Action::kAsyncCopy: event(Event::Kind::kAsyncCopy, n, lanes); break;
-      default: event(Event::Kind::kGridDependency, n, lanes); break;
+      case Action::kTcgen05:
+        tcgen05(n, step, m, lanes);
+        break;
+      case Action::kMbarrier:
+        mbarrier(n, step, m, lanes);
+        break;
+      case Action::kBarrier:
+        barrier(n, step, m, lanes);
+        break;
+      case Action::kClusterBarrier:
+        event(Event::Kind::kClusterBarrier, n, lanes);
+        break;
+      case Action::kProxyFence:
+        event(Event::Kind::kProxyFence, n, lanes);
+        break;
+      case Action::kAsyncCopy:
+        event(Event::Kind::kAsyncCopy, n, lanes);
+        break;
+      default:
+        event(Event::Kind::kGridDependency, n, lanes);
+        break;
     }
   }
 
@@ -797,11 +824,19 @@ class Evaluator {
     const Value address = e.address;
     const Value operand = e.operand;
     switch (m.form.op) {
-      case ptx::Tcgen05::kAlloc: alloc(n, address, operand, lanes); break;
-      case ptx::Tcgen05::kDealloc: dealloc(n, address); break;
-      case ptx::Tcgen05::kRelinquish: change().relinquished = n; break;
+      case ptx::Tcgen05::kAlloc:
+        alloc(n, address, operand, lanes);
+        break;
+      case ptx::Tcgen05::kDealloc:
+        dealloc(n, address);
+        break;
+      case ptx::Tcgen05::kRelinquish:
+        change().relinquished = n;
+        break;
       case ptx::Tcgen05::kLd:
-      case ptx::Tcgen05::kLdRed: issue_load(n, step, address, lanes); break;
+      case ptx::Tcgen05::kLdRed:
+        issue_load(n, step, address, lanes);
+        break;
       case ptx::Tcgen05::kSt: {
         PendingStore p;
         p.step = n;
@@ -811,9 +846,14 @@ class Evaluator {
         if (std::find_if(stores.begin(), stores.end(), same) == stores.end()) stores.push_back(p);
         break;
       }
-      case ptx::Tcgen05::kWaitLd: if (!protocol_.loads.empty()) change().loads.clear(); break;
-      case ptx::Tcgen05::kWaitSt: if (!protocol_.stores.empty()) change().stores.clear(); break;
-      default: break;
+      case ptx::Tcgen05::kWaitLd:
+        if (!protocol_.loads.empty()) change().loads.clear();
+        break;
+      case ptx::Tcgen05::kWaitSt:
+        if (!protocol_.stores.empty()) change().stores.clear();
+        break;
+      default:
+        break;
     }
   }
 
@@ -824,9 +864,12 @@ class Evaluator {
     p.lanes = lanes;
     p.address = address;
     std::vector<PendingLoad>& loads = change().loads;
-    auto at = std::lower_bound(loads.begin(), loads.end(), p.load, [](const PendingLoad& q, uint32_t l) { return q.load < l; });
-    if (at != loads.end() && at->load == p.load) *at = p;
-    else loads.insert(at, p);
+    auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
+                               [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+    if (at != loads.end() && at->load == p.load)
+      *at = p;
+    else
+      loads.insert(at, p);
   }
 
   static Held& held_of(std::vector<Held>& held, uint32_t term) {
@@ -858,8 +901,10 @@ class Evaluator {
     Protocol& p = change();
     if (address.base != 0 && terms_[address.base].kind == TermKind::kAllocation && address.plain == 0) {
       Held& held = held_of(p.held, address.base);
-      if (held.step == kNone) held.foreign = true;
-      else if (held.live > 0) --held.live;
+      if (held.step == kNone)
+        held.foreign = true;
+      else if (held.live > 0)
+        --held.live;
       return;
     }
     if (address.base == 0) {
@@ -895,11 +940,11 @@ class Evaluator {
   Terms& terms_;
   Machine machine_;
   Evaluation out_;
-  std::vector<std::vector<State>> states_;   // by block
-  std::vector<std::vector<Event>> events_;   // by block, of the last time it ran
-  std::vector<unsigned> rounds_;             // by head
-  std::vector<bool> changed_;                // by head
-  std::vector<bool> straight_;               // by block: it has one way in
+  std::vector<std::vector<State>> states_;  // by block
+  std::vector<std::vector<Event>> events_;  // by block, of the last time it ran
+  std::vector<unsigned> rounds_;            // by head
+  std::vector<bool> changed_;               // by head
+  std::vector<bool> straight_;              // by block: it has one way in
   std::vector<uint64_t> loop_bit_, loop_set_;
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> live_;  // by the blocks that lanes wait at
   // Loops that are being followed time by time: what came back to their heads, and what left them.
@@ -919,7 +964,7 @@ class Evaluator {
   uint32_t block_ = 0;
   uint32_t snapshot_ = kNone;
   uint32_t current_join_block_ = 0;  // where states are being merged
-  bool listing_changed_ = false;    // a join lists other values than before
+  bool listing_changed_ = false;     // a join lists other values than before
   bool stopped_ = false;
 };
 
@@ -940,6 +985,8 @@ std::vector<int64_t> columns_of(const Terms& terms, const Value& operand, uint32
   return out;
 }
 
-Evaluation evaluate(const Setting& setting) { return Evaluator(setting).run(); }
+Evaluation evaluate(const Setting& setting) {
+  return Evaluator(setting).run();
+}
 
 }  // namespace tmemlint::warp

@@ -21,16 +21,16 @@ struct Setting {
   const Program* program = nullptr;
   Terms* terms = nullptr;
   kernel::Launch launch;
-  uint32_t rank = 0;                           // of the CTA in its cluster
-  uint32_t warp = 0;                           // in the CTA
-  std::vector<const SharedWrites*> others;     // of the other warps of the CTA
-  uint64_t exchange = 0;                       // how often the warps have told each other what they write
+  uint32_t rank = 0;                        // of the CTA in its cluster
+  uint32_t warp = 0;                        // in the CTA
+  std::vector<const SharedWrites*> others;  // of the other warps of the CTA
+  uint64_t exchange = 0;                    // how often the warps have told each other what they write
   uint64_t step_budget = 200'000;
 };
 
 struct Evaluation {
   WarpGraph graph;
-  SharedWrites writes;   // to shared memory, by this warp
+  SharedWrites writes;        // to shared memory, by this warp
   std::vector<Extent> reads;  // of shared memory
 };
 

@@ -13,18 +13,18 @@ namespace tmemlint::warp {
 
 // An allocation as one warp sees it along a path.
 struct Held {
-  uint32_t term = 0;       // base term of the address (TermKind::kAllocation)
-  uint32_t step = kNone;   // the alloc, when this warp made it
-  uint8_t live = 0;        // allocations of that site not yet freed, up to 2
-  bool foreign = false;    // allocated by another warp, freed by this one
+  uint32_t term = 0;      // base term of the address (TermKind::kAllocation)
+  uint32_t step = kNone;  // the alloc, when this warp made it
+  uint8_t live = 0;       // allocations of that site not yet freed, up to 2
+  bool foreign = false;   // allocated by another warp, freed by this one
   bool operator==(const Held&) const = default;
 };
 
 struct PendingLoad {
-  uint32_t load = kNone;   // Program::loads
+  uint32_t load = kNone;  // Program::loads
   uint32_t step = kNone;
-  uint32_t lanes = 0;      // that issued it
-  uint32_t used = 0;       // lanes in which one of its registers was read by more than a move, on every path here
+  uint32_t lanes = 0;  // that issued it
+  uint32_t used = 0;   // lanes in which one of its registers was read by more than a move, on every path here
   Value address;
 };
 
@@ -35,8 +35,8 @@ struct PendingStore {
 
 // The state of the protocol of one warp at a point of a path.
 struct Protocol {
-  std::vector<Held> held;            // ordered by term
-  int64_t smallest = INT64_MAX;      // columns of the smallest alloc so far
+  std::vector<Held> held;        // ordered by term
+  int64_t smallest = INT64_MAX;  // columns of the smallest alloc so far
   uint32_t smallest_step = kNone;
   uint32_t relinquished = kNone;     // step of the relinquish_alloc_permit that ran
   bool unknown_dealloc = false;      // something was freed that could not be told
@@ -49,7 +49,13 @@ struct Protocol {
 
 struct Event {
   enum class Kind : uint8_t {
-    kTcgen05, kMbarrier, kBarrier, kClusterBarrier, kProxyFence, kAsyncCopy, kGridDependency,
+    kTcgen05,
+    kMbarrier,
+    kBarrier,
+    kClusterBarrier,
+    kProxyFence,
+    kAsyncCopy,
+    kGridDependency,
     kOverwrite,  // a register that a pending load writes is written by something else
     kExit,       // lanes leave the kernel
   };
@@ -59,19 +65,19 @@ struct Event {
   uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
   uint32_t lanes = 0;            // executing
   uint32_t node = kNone;
-  uint32_t before = kNone;       // WarpGraph::protocols
-  Value address;                 // of the bracketed operand; dealloc: taddr
-  Value operand;                 // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
-  Value count;                   // barriers: threads; constant 0 when all
-  std::vector<Value> operands;   // mma, cp, shift, commit: of each operand, as ptx::roles numbers them; a vector is 0
+  uint32_t before = kNone;      // WarpGraph::protocols
+  Value address;                // of the bracketed operand; dealloc: taddr
+  Value operand;                // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
+  Value count;                  // barriers: threads; constant 0 when all
+  std::vector<Value> operands;  // mma, cp, shift, commit: of each operand, as ptx::roles numbers them; a vector is 0
 };
 
 // A block as reached on one kind of path.
 struct Node {
   uint32_t block = 0;
   uint32_t lanes = 0;
-  uint32_t from = kNone;       // a node that leads here (the first one found)
-  int8_t decision = -1;        // 1/0: what the unknown condition of `from` was taken to be; -1: it was not unknown
+  uint32_t from = kNone;  // a node that leads here (the first one found)
+  int8_t decision = -1;   // 1/0: what the unknown condition of `from` was taken to be; -1: it was not unknown
 };
 
 struct Uncertain {
@@ -80,8 +86,8 @@ struct Uncertain {
 };
 
 struct WarpGraph {
-  uint32_t rank = 0;  // of the CTA in its cluster
-  uint32_t warp = 0;  // in the CTA
+  uint32_t rank = 0;           // of the CTA in its cluster
+  uint32_t warp = 0;           // in the CTA
   uint32_t lanes = kAllLanes;  // that exist
   std::vector<Node> nodes;
   std::vector<Event> events;  // by block order; of one node in execution order

@@ -19,7 +19,7 @@ struct Fact {
 };
 
 class Facts {
- public:
+public:
   const Fact* find(uint32_t term) const;
   void set(uint32_t term, Interval interval);
   void set_lanes(uint32_t term, uint32_t lanes);
@@ -33,7 +33,7 @@ class Facts {
   const std::vector<Fact>& list() const { return list_; }
   bool unlimited = false;  // else the oldest facts are forgotten when there are many
 
- private:
+private:
   std::vector<Fact> list_;  // ordered by term
 };
 

@@ -131,44 +131,101 @@ uint64_t fold(Operation o, const uint64_t* a, unsigned count) {
   const unsigned w = o.width;
   uint64_t r = 0;
   switch (o.op) {
-    case Op::kMov: r = a[0]; break;
-    case Op::kAdd: r = a[0] + a[1]; break;
-    case Op::kSub: r = a[0] - a[1]; break;
-    case Op::kMul: r = a[0] * a[1]; break;
-    case Op::kMulHi: r = multiply_high(a[0], a[1], w, o.is_signed); break;
-    case Op::kShl: r = truncate(a[1], 32) >= w ? 0 : a[0] << truncate(a[1], 32); break;
-    case Op::kShr: r = shift_right(a[0], a[1], w, o.is_signed); break;
-    case Op::kAnd: r = a[0] & a[1]; break;
-    case Op::kOr: r = a[0] | a[1]; break;
-    case Op::kXor: r = a[0] ^ a[1]; break;
-    case Op::kNot: r = ~a[0]; break;
-    case Op::kNeg: r = ~a[0] + 1; break;
-    case Op::kAbs: r = sign_extend(a[0], w) < 0 ? ~a[0] + 1 : a[0]; break;
+    case Op::kMov:
+      r = a[0];
+      break;
+    case Op::kAdd:
+      r = a[0] + a[1];
+      break;
+    case Op::kSub:
+      r = a[0] - a[1];
+      break;
+    case Op::kMul:
+      r = a[0] * a[1];
+      break;
+    case Op::kMulHi:
+      r = multiply_high(a[0], a[1], w, o.is_signed);
+      break;
+    case Op::kShl:
+      r = truncate(a[1], 32) >= w ? 0 : a[0] << truncate(a[1], 32);
+      break;
+    case Op::kShr:
+      r = shift_right(a[0], a[1], w, o.is_signed);
+      break;
+    case Op::kAnd:
+      r = a[0] & a[1];
+      break;
+    case Op::kOr:
+      r = a[0] | a[1];
+      break;
+    case Op::kXor:
+      r = a[0] ^ a[1];
+      break;
+    case Op::kNot:
+      r = ~a[0];
+      break;
+    case Op::kNeg:
+      r = ~a[0] + 1;
+      break;
+    case Op::kAbs:
+      r = sign_extend(a[0], w) < 0 ? ~a[0] + 1 : a[0];
+      break;
     case Op::kMin:
     case Op::kMax: {
-      const bool less = o.is_signed ? sign_extend(a[0], w) < sign_extend(a[1], w) : truncate(a[0], w) < truncate(a[1], w);
+      const bool less =
+          o.is_signed ? sign_extend(a[0], w) < sign_extend(a[1], w) : truncate(a[0], w) < truncate(a[1], w);
       r = less == (o.op == Op::kMin) ? a[0] : a[1];
       break;
     }
-    case Op::kDiv: r = divide(a[0], a[1], w, o.is_signed, false); break;
-    case Op::kRem: r = divide(a[0], a[1], w, o.is_signed, true); break;
-    case Op::kSelect: r = (a[0] & 1) != 0 ? a[1] : a[2]; break;
-    case Op::kEq: return truncate(a[0], w) == truncate(a[1], w) ? 1 : 0;
+    case Op::kDiv:
+      r = divide(a[0], a[1], w, o.is_signed, false);
+      break;
+    case Op::kRem:
+      r = divide(a[0], a[1], w, o.is_signed, true);
+      break;
+    case Op::kSelect:
+      r = (a[0] & 1) != 0 ? a[1] : a[2];
+      break;
+    case Op::kEq:
+      return truncate(a[0], w) == truncate(a[1], w) ? 1 : 0;
     case Op::kLt:
-      return (o.is_signed ? sign_extend(a[0], w) < sign_extend(a[1], w) : truncate(a[0], w) < truncate(a[1], w)) ? 1 : 0;
-    case Op::kBfe: r = extract(a[0], a[1], a[2], w, o.is_signed); break;
-    case Op::kBfi: r = insert(a[0], a[1], a[2], a[3], w); break;
-    case Op::kPrmt: r = permute(a[0], a[1], a[2]); break;
-    case Op::kLop3: r = logic3(a[0], a[1], a[2], o.aux); break;
-    case Op::kClz: return w - static_cast<unsigned>(std::bit_width(truncate(a[0], w)));
-    case Op::kBrev: r = reverse(a[0], w); break;
-    case Op::kBfind: return find_first(a[0], w, o.is_signed, o.aux != 0);
-    case Op::kPopc: return static_cast<uint64_t>(std::popcount(truncate(a[0], w)));
-    case Op::kFns: r = find_nth_set(a[0], a[1], sign_extend(a[2], 32)); break;
-    case Op::kSext: r = static_cast<uint64_t>(sign_extend(truncate(a[0], o.aux), o.aux)); break;
-    case Op::kZext: r = truncate(a[0], o.aux); break;
-    case Op::kFunnel: r = funnel(a[0], a[1], a[2], o.aux); break;
-    case Op::kGeneric: break;
+      return (o.is_signed ? sign_extend(a[0], w) < sign_extend(a[1], w) : truncate(a[0], w) < truncate(a[1], w)) ? 1
+                                                                                                                 : 0;
+    case Op::kBfe:
+      r = extract(a[0], a[1], a[2], w, o.is_signed);
+      break;
+    case Op::kBfi:
+      r = insert(a[0], a[1], a[2], a[3], w);
+      break;
+    case Op::kPrmt:
+      r = permute(a[0], a[1], a[2]);
+      break;
+    case Op::kLop3:
+      r = logic3(a[0], a[1], a[2], o.aux);
+      break;
+    case Op::kClz:
+      return w - static_cast<unsigned>(std::bit_width(truncate(a[0], w)));
+    case Op::kBrev:
+      r = reverse(a[0], w);
+      break;
+    case Op::kBfind:
+      return find_first(a[0], w, o.is_signed, o.aux != 0);
+    case Op::kPopc:
+      return static_cast<uint64_t>(std::popcount(truncate(a[0], w)));
+    case Op::kFns:
+      r = find_nth_set(a[0], a[1], sign_extend(a[2], 32));
+      break;
+    case Op::kSext:
+      r = static_cast<uint64_t>(sign_extend(truncate(a[0], o.aux), o.aux));
+      break;
+    case Op::kZext:
+      r = truncate(a[0], o.aux);
+      break;
+    case Op::kFunnel:
+      r = funnel(a[0], a[1], a[2], o.aux);
+      break;
+    case Op::kGeneric:
+      break;
   }
   (void)count;
   return truncate(r, w);

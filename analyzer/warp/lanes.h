@@ -35,7 +35,8 @@ inline Waiting waiting_at(const kernel::Graph& graph, uint32_t from, uint32_t bl
 }
 
 // Adds lanes that go from one block to another, in running order.
-inline void add_waiting(const kernel::Graph& graph, std::vector<Waiting>& list, uint32_t from, uint32_t block, uint32_t lanes) {
+inline void add_waiting(const kernel::Graph& graph, std::vector<Waiting>& list, uint32_t from, uint32_t block,
+                        uint32_t lanes) {
   if (lanes == 0) return;
   const Waiting w = waiting_at(graph, from, block, lanes);
   auto at = list.begin();

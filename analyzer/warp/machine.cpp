@@ -25,14 +25,17 @@ constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
 }  // namespace
 
-unsigned width_of(const Arg& arg) { return arg.kind == Arg::Kind::kRegister ? arg.width : 32; }
+unsigned width_of(const Arg& arg) {
+  return arg.kind == Arg::Kind::kRegister ? arg.width : 32;
+}
 
 Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
                  std::vector<const SharedWrites*> others)
     : program_(program), terms_(terms), launch_(launch), rank_(rank), warp_(warp), others_(std::move(others)) {
   registers.resize(program.graph->register_count);
   const uint32_t first = warp * kLanes;
-  if (launch.threads() < first + kLanes) existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
+  if (launch.threads() < first + kLanes)
+    existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
   active = existing_;
   for (std::string_view name : program.graph->module->special_registers) specials_.push_back(special(name));
 }
@@ -47,7 +50,9 @@ Value Machine::special(std::string_view name) {
   };
   const char axis = name.size() > 2 && name[name.size() - 2] == '.' ? name.back() : '\0';
   const std::string_view stem = axis != '\0' ? name.substr(0, name.size() - 2) : name;
-  auto pick = [&](uint32_t x, uint32_t y, uint32_t z) -> uint64_t { return axis == 'x' ? x : axis == 'y' ? y : axis == 'z' ? z : 0; };
+  auto pick = [&](uint32_t x, uint32_t y, uint32_t z) -> uint64_t {
+    return axis == 'x' ? x : axis == 'y' ? y : axis == 'z' ? z : 0;
+  };
   const std::array<uint32_t, 3> in_cluster = {rank_ % std::max(1u, c.x), rank_ / std::max(1u, c.x) % std::max(1u, c.y),
                                               rank_ / std::max(1u, c.x * c.y)};
   auto term = [&](std::string_view of, Uniformity u, uint64_t zero = 0) {
@@ -113,10 +118,14 @@ Value Machine::read(const Arg& a) {
       if (a.number != 0) v = terms_.apply(op(Op::kAdd, a.width), v, Value::of(a.number));
       if (a.negated) v = terms_.apply(op(a.width == 1 ? Op::kNot : Op::kNeg, a.width), v);
       return v;
-    case Arg::Kind::kNumber: return Value::of(a.number);
-    case Arg::Kind::kShared: return Value::of(a.number + (uint64_t{rank_} << kRankShift));
-    case Arg::Kind::kSpecial: return specials_[a.ref];
-    default: return v;
+    case Arg::Kind::kNumber:
+      return Value::of(a.number);
+    case Arg::Kind::kShared:
+      return Value::of(a.number + (uint64_t{rank_} << kRankShift));
+    case Arg::Kind::kSpecial:
+      return specials_[a.ref];
+    default:
+      return v;
   }
 }
 
@@ -132,7 +141,9 @@ Value Machine::generic_address(const Arg& a, MemorySpace space) {
   return v;
 }
 
-Value Machine::shared_address(const Arg& a) { return terms_.apply(op(Op::kZext, 32, false, 32), read(a)); }
+Value Machine::shared_address(const Arg& a) {
+  return terms_.apply(op(Op::kZext, 32, false, 32), read(a));
+}
 
 void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t site) {
   if (a.kind != Arg::Kind::kRegister || a.address) return;
@@ -231,30 +242,59 @@ void Machine::execute(const Step& step, uint32_t number) {
   const Meaning& m = meaning(step);
   if (m.atomic && common == nullptr) change_atomically(step, m);
   switch (m.action) {
-    case Action::kPure: pure(step, m); break;
-    case Action::kCompare: compare(step, m); break;
-    case Action::kMulAdd: multiply(step, m); break;
-    case Action::kMove: move(step, m); break;
-    case Action::kConvert: convert(step, m); break;
+    case Action::kPure:
+      pure(step, m);
+      break;
+    case Action::kCompare:
+      compare(step, m);
+      break;
+    case Action::kMulAdd:
+      multiply(step, m);
+      break;
+    case Action::kMove:
+      move(step, m);
+      break;
+    case Action::kConvert:
+      convert(step, m);
+      break;
     case Action::kToShared:
       result(step, 0, terms_.apply(op(Op::kZext, width_of(arg(step, 0)), false, 32), read(arg(step, 1))));
       break;
     case Action::kFromShared:
       result(step, 0, terms_.apply(op(Op::kAdd, 64), read(arg(step, 1)), Value::of(kSharedWindow)));
       break;
-    case Action::kMapRank: map_rank(step, m); break;
-    case Action::kShuffle: shuffle(step, m); break;
-    case Action::kVote: vote(step, m); break;
-    case Action::kElect: elect(step); break;
-    case Action::kActiveMask: result(step, 0, Value::of(active)); break;
-    case Action::kLoad: load(step, m); break;
-    case Action::kStore: store_step(step, m); break;
-    case Action::kGeneric:
-      if (step.as_data) fresh(step);
-      else generic(step, m);
+    case Action::kMapRank:
+      map_rank(step, m);
       break;
-    case Action::kFresh: fresh(step); break;
-    default: break;
+    case Action::kShuffle:
+      shuffle(step, m);
+      break;
+    case Action::kVote:
+      vote(step, m);
+      break;
+    case Action::kElect:
+      elect(step);
+      break;
+    case Action::kActiveMask:
+      result(step, 0, Value::of(active));
+      break;
+    case Action::kLoad:
+      load(step, m);
+      break;
+    case Action::kStore:
+      store_step(step, m);
+      break;
+    case Action::kGeneric:
+      if (step.as_data)
+        fresh(step);
+      else
+        generic(step, m);
+      break;
+    case Action::kFresh:
+      fresh(step);
+      break;
+    default:
+      break;
   }
 }
 
@@ -298,7 +338,9 @@ void Machine::compare(const Step& step, const Meaning& m) {
   Value q = terms_.apply(negate, p);
   if (m.combine != Meaning::Combine::kNone && step.argument_count > predicates + 2u) {
     const Value c = read(arg(step, predicates + 2));
-    const Op o = m.combine == Meaning::Combine::kAnd ? Op::kAnd : m.combine == Meaning::Combine::kOr ? Op::kOr : Op::kXor;
+    const Op o = m.combine == Meaning::Combine::kAnd  ? Op::kAnd
+                 : m.combine == Meaning::Combine::kOr ? Op::kOr
+                                                      : Op::kXor;
     p = terms_.apply(op(o, 1), p, c);
     q = terms_.apply(op(o, 1), q, c);
   }
@@ -349,7 +391,8 @@ void Machine::move(const Step& step, const Meaning& m) {
   }
   Value v;
   for (unsigned n = 0; n < step.vector_count; ++n) {
-    Value piece = terms_.apply(op(Op::kZext, m.operation.width, false, part), read(program_.args[step.vector_first + n]));
+    Value piece =
+        terms_.apply(op(Op::kZext, m.operation.width, false, part), read(program_.args[step.vector_first + n]));
     if (n != 0) piece = terms_.apply(op(Op::kShl, m.operation.width), piece, Value::of(n * part));
     v = n == 0 ? piece : terms_.apply(op(Op::kOr, m.operation.width), v, piece);
   }
@@ -377,7 +420,8 @@ void Machine::map_rank(const Step& step, const Meaning&) {
   const Value rank = read(arg(step, 2));
   const unsigned w = std::max(32u, width_of(arg(step, 0)));
   const Value offset = terms_.apply(op(Op::kAnd, w), a, Value::of(truncate(~(uint64_t{0xff} << kRankShift), w)));
-  const Value window = terms_.apply(op(Op::kShl, w), terms_.apply(op(Op::kZext, w, false, 32), rank), Value::of(kRankShift));
+  const Value window =
+      terms_.apply(op(Op::kShl, w), terms_.apply(op(Op::kZext, w, false, 32), rank), Value::of(kRankShift));
   result(step, 0, terms_.apply(op(Op::kOr, w), offset, window));
 }
 
@@ -405,10 +449,14 @@ void Machine::shuffle(const Step& step, const Meaning& m) {
     auto source = [&](unsigned l) -> unsigned {
       const auto by = static_cast<unsigned>(b.number & 0x1f);
       switch (m.shuffle) {
-        case Meaning::Shuffle::kIdx: return by <= limit ? by : l;
-        case Meaning::Shuffle::kUp: return l >= by + limit && l >= by ? l - by : l;
-        case Meaning::Shuffle::kDown: return l + by <= limit ? l + by : l;
-        default: return (l ^ by) <= limit ? l ^ by : l;
+        case Meaning::Shuffle::kIdx:
+          return by <= limit ? by : l;
+        case Meaning::Shuffle::kUp:
+          return l >= by + limit && l >= by ? l - by : l;
+        case Meaning::Shuffle::kDown:
+          return l + by <= limit ? l + by : l;
+        default:
+          return (l ^ by) <= limit ? l ^ by : l;
       }
     };
     const bool one = m.shuffle == Meaning::Shuffle::kIdx;
@@ -440,10 +488,18 @@ void Machine::vote(const Step& step, const Meaning& m) {
   Value v;
   if (t.unknown == 0) {
     switch (m.vote) {
-      case Meaning::Vote::kAny: v = Value::of(t.yes != 0 ? 1 : 0); break;
-      case Meaning::Vote::kAll: v = Value::of(t.no == 0 ? 1 : 0); break;
-      case Meaning::Vote::kUni: v = Value::of(t.yes == 0 || t.no == 0 ? 1 : 0); break;
-      default: v = Value::of(t.yes); break;
+      case Meaning::Vote::kAny:
+        v = Value::of(t.yes != 0 ? 1 : 0);
+        break;
+      case Meaning::Vote::kAll:
+        v = Value::of(t.no == 0 ? 1 : 0);
+        break;
+      case Meaning::Vote::kUni:
+        v = Value::of(t.yes == 0 || t.no == 0 ? 1 : 0);
+        break;
+      default:
+        v = Value::of(t.yes);
+        break;
     }
   } else if (one_unknown && ballot) {
     const Value args[3] = {condition, Value::of(lanes), Value::of(0)};
@@ -508,8 +564,10 @@ void Machine::generic(const Step& step, const Meaning& m) {
     } else {
       v = unknown(step_, n, u, to.width);
     }
-    if (vector_results) write(to, v, guard_.yes | guard_.unknown, step_);
-    else result(step, n, v);
+    if (vector_results)
+      write(to, v, guard_.yes | guard_.unknown, step_);
+    else
+      result(step, n, v);
   }
 }
 
@@ -521,8 +579,10 @@ void Machine::fresh(const Step& step) {
     if (to.kind != Arg::Kind::kRegister) continue;
     const bool uniform = step.kind == Step::Kind::kInstruction && meaning(step).uniform_result;
     const Value v = unknown(step_, n, uniform ? Uniformity::kWarp : Uniformity::kLane, to.width);
-    if (vector_results) write(to, v, guard_.yes | guard_.unknown, step_);
-    else result(step, n, v);
+    if (vector_results)
+      write(to, v, guard_.yes | guard_.unknown, step_);
+    else
+      result(step, n, v);
   }
 }
 
@@ -558,8 +618,8 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
       // Never written by a thread: asynchronous copies may change it, so it is another word each time it is read.
       return unknown(kUnwrittenSite | site, index, Uniformity::kWarp, bytes * 8);
     }
-    const uint32_t join =
-        terms_.join(kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
+    const uint32_t join = terms_.join(
+        kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
     Term& term = terms_.mutable_term(join);
     term.set = candidates;
     term.listed = listed && !own_unknown && candidates.size() <= 8;
@@ -582,7 +642,8 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
 }
 
 // An element of a small array, at an index that may be one of a few: one of the words that stand there.
-std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index, uint64_t site) {
+std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index,
+                                          uint64_t site) {
   constexpr size_t kMost = 8;
   if (!terms_.uniform(address, kAllLanes)) return std::nullopt;
   const auto places = terms_.enumerate(address, 0, 64, filter(terms_, facts));
@@ -600,7 +661,8 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
   });
   // One base and another offset each (stages of one allocation): the offset is what is listed.
   const unsigned width = bytes * 8;
-  const uint32_t join = terms_.join(kUnwrittenSite | site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index | (2u << 20), loops, width);
+  const uint32_t join = terms_.join(
+      kUnwrittenSite | site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index | (2u << 20), loops, width);
   Term& term = terms_.mutable_term(join);
   term.set.clear();
   for (const Value& w : words) {
@@ -624,7 +686,8 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
     if (kernel::window_of(at) == kSharedWindow) return common->load_shared(at, bytes, m.fresh);
   }
-  if (bytes > 8) return unknown(site, index, terms_.uniform(address, lanes) ? Uniformity::kWarp : Uniformity::kLane, 64);
+  if (bytes > 8)
+    return unknown(site, index, terms_.uniform(address, lanes) ? Uniformity::kWarp : Uniformity::kLane, 64);
   Value v;
   if (address.known() && terms_.uniform(address, lanes)) {
     const uint64_t at = terms_.number_in(address, static_cast<unsigned>(std::countr_zero(lanes)));
@@ -647,8 +710,10 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
   } else {
     const bool same = terms_.uniform(address, lanes);
     if (same && common != nullptr && !m.fresh && bytes <= 8) {
-      v = common->load_global(terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes))), index, m.access_width);
-    } else v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
+      v = common->load_global(terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes))), index,
+                              m.access_width);
+    } else
+      v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
   }
   if (m.access_signed) v = terms_.apply(op(Op::kSext, 64, false, m.access_width), v);
   return v;
@@ -669,12 +734,15 @@ void Machine::load(const Step& step, const Meaning& m) {
   for (unsigned n = 0; n < count; ++n) {
     const Arg& to = vector ? program_.args[step.vector_first + n] : arg(step, 0);
     if (to.kind != Arg::Kind::kRegister) continue;
-    const Value where =
-        n == 0 || (!address.known() && m.space == MemorySpace::kGlobal) ? address : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
+    const Value where = n == 0 || (!address.known() && m.space == MemorySpace::kGlobal)
+                            ? address
+                            : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
     if (v.constant()) v.number = truncate(v.number, to.width);
-    if (vector) write(to, v, guard_.yes | guard_.unknown, step_);
-    else result(step, 0, v);
+    if (vector)
+      write(to, v, guard_.yes | guard_.unknown, step_);
+    else
+      result(step, 0, v);
   }
 }
 
@@ -794,8 +862,10 @@ void Machine::copy_in(const Step& step) {
   } else {
     v = read(from);
   }
-  if (to.address) store(Value::of(to.number), to.width / 8, v, active, step_);
-  else write(to, v, active, step_);
+  if (to.address)
+    store(Value::of(to.number), to.width / 8, v, active, step_);
+  else
+    write(to, v, active, step_);
 }
 
 }  // namespace tmemlint::warp

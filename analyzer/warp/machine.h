@@ -15,17 +15,17 @@ namespace tmemlint::warp {
 
 // A truth value over the lanes of a mask: where it is known, and the one unknown that decides the rest.
 struct Truth {
-  uint32_t yes = 0;      // lanes where it is certainly true
-  uint32_t no = 0;       // lanes where it is certainly false
-  uint32_t unknown = 0;  // the others
-  uint32_t term = 0;     // that decides them; 0: several do
-  bool inverted = false; // they are true where the term is false
+  uint32_t yes = 0;       // lanes where it is certainly true
+  uint32_t no = 0;        // lanes where it is certainly false
+  uint32_t unknown = 0;   // the others
+  uint32_t term = 0;      // that decides them; 0: several do
+  bool inverted = false;  // they are true where the term is false
 };
 
 // Memory that several warps see at once: how a driver that steps all warps together answers for it. Addresses are
 // generic.
 class CommonMemory {
- public:
+public:
   virtual ~CommonMemory() = default;
   // A word of up to 16 bytes of shared memory.
   // `polls`: the load may see what other threads write meanwhile (volatile, relaxed, acquire).
@@ -37,7 +37,7 @@ class CommonMemory {
 };
 
 class Machine {
- public:
+public:
   Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
           std::vector<const SharedWrites*> others);
 
@@ -47,11 +47,11 @@ class Machine {
   uint32_t active = kAllLanes;
   // Lanes whose values the registers hold: all, unless the driver keeps those of other lanes elsewhere.
   uint32_t present = kAllLanes;
-  uint64_t loops = 0;            // set of loops around the code being executed
-  uint64_t generation = 0;       // of what the other warps write; names what is read from them
-  CommonMemory* common = nullptr;  // shared and global memory, when the driver keeps it; `others` is not asked then
-  uint64_t* serial = nullptr;      // counts unknowns, when each time that code runs gives new ones
-  SharedWrites writes;           // what was written to shared memory so far, on any path
+  uint64_t loops = 0;                // set of loops around the code being executed
+  uint64_t generation = 0;           // of what the other warps write; names what is read from them
+  CommonMemory* common = nullptr;    // shared and global memory, when the driver keeps it; `others` is not asked then
+  uint64_t* serial = nullptr;        // counts unknowns, when each time that code runs gives new ones
+  SharedWrites writes;               // what was written to shared memory so far, on any path
   std::vector<Extent> shared_reads;  // what was read of shared memory so far, on any path
 
   uint32_t existing() const { return existing_; }
@@ -79,7 +79,7 @@ class Machine {
   Value of_lane(const Value& value, unsigned lane, unsigned width);
   Value unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width);
 
- private:
+private:
   void pure(const Step& step, const Meaning& m);
   void compare(const Step& step, const Meaning& m);
   void multiply(const Step& step, const Meaning& m);
@@ -96,7 +96,8 @@ class Machine {
   void fresh(const Step& step);
   void copy_in(const Step& step);
   void note_read(uint64_t address, unsigned bytes);
-  std::optional<Value> load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index, uint64_t site);
+  std::optional<Value> load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index,
+                                   uint64_t site);
   Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
   Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
   Value special(std::string_view name);
@@ -111,8 +112,8 @@ class Machine {
   uint32_t existing_ = kAllLanes;
   std::vector<const SharedWrites*> others_;
   std::vector<Value> specials_;
-  uint64_t step_ = 0;          // number of the step being executed
-  Truth guard_;                // of the step being executed
+  uint64_t step_ = 0;  // number of the step being executed
+  Truth guard_;        // of the step being executed
 };
 
 // The width of a register that an operand names, 32 where it names none.

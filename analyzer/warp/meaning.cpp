@@ -10,14 +10,28 @@ using ptx::Type;
 
 namespace {
 
-bool is_signed(Type t) { return t == Type::kS8 || t == Type::kS16 || t == Type::kS32 || t == Type::kS64; }
+bool is_signed(Type t) {
+  return t == Type::kS8 || t == Type::kS16 || t == Type::kS32 || t == Type::kS64;
+}
 
 bool is_integer(Type t) {
   switch (t) {
-    case Type::kB8: case Type::kU8: case Type::kS8: case Type::kB16: case Type::kU16: case Type::kS16:
-    case Type::kB32: case Type::kU32: case Type::kS32: case Type::kB64: case Type::kU64: case Type::kS64:
-    case Type::kPred: return true;
-    default: return false;
+    case Type::kB8:
+    case Type::kU8:
+    case Type::kS8:
+    case Type::kB16:
+    case Type::kU16:
+    case Type::kS16:
+    case Type::kB32:
+    case Type::kU32:
+    case Type::kS32:
+    case Type::kB64:
+    case Type::kU64:
+    case Type::kS64:
+    case Type::kPred:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -73,13 +87,31 @@ bool compare(Meaning& m, const Opcode& opcode, Type t) {
   m.operation = {Op::kEq, width_of(t), is_signed(t), 0};
   for (std::string_view s : opcode.modifiers) {
     if (s == "eq") return true;
-    if (s == "ne") { m.invert = true; return true; }
+    if (s == "ne") {
+      m.invert = true;
+      return true;
+    }
     const bool unsigned_name = s == "lo" || s == "ls" || s == "hi" || s == "hs";
     if (unsigned_name) m.operation.is_signed = false;
-    if (s == "lt" || s == "lo") { m.operation.op = Op::kLt; return true; }
-    if (s == "ge" || s == "hs") { m.operation.op = Op::kLt; m.invert = true; return true; }
-    if (s == "gt" || s == "hi") { m.operation.op = Op::kLt; m.swap = true; return true; }
-    if (s == "le" || s == "ls") { m.operation.op = Op::kLt; m.swap = m.invert = true; return true; }
+    if (s == "lt" || s == "lo") {
+      m.operation.op = Op::kLt;
+      return true;
+    }
+    if (s == "ge" || s == "hs") {
+      m.operation.op = Op::kLt;
+      m.invert = true;
+      return true;
+    }
+    if (s == "gt" || s == "hi") {
+      m.operation.op = Op::kLt;
+      m.swap = true;
+      return true;
+    }
+    if (s == "le" || s == "ls") {
+      m.operation.op = Op::kLt;
+      m.swap = m.invert = true;
+      return true;
+    }
   }
   return false;
 }
@@ -88,12 +120,12 @@ struct Simple {
   std::string_view root;
   Op op;
 };
-constexpr std::array<Simple, 24> kSimple = {{{"and", Op::kAnd}, {"or", Op::kOr}, {"xor", Op::kXor}, {"not", Op::kNot},
-                                             {"shl", Op::kShl}, {"shr", Op::kShr}, {"neg", Op::kNeg}, {"abs", Op::kAbs},
-                                             {"min", Op::kMin}, {"max", Op::kMax}, {"div", Op::kDiv}, {"rem", Op::kRem},
-                                             {"add", Op::kAdd}, {"sub", Op::kSub}, {"bfe", Op::kBfe}, {"bfi", Op::kBfi},
-                                             {"clz", Op::kClz}, {"brev", Op::kBrev}, {"bfind", Op::kBfind}, {"popc", Op::kPopc},
-                                             {"fns", Op::kFns}, {"selp", Op::kSelect}, {"lop3", Op::kLop3}, {"prmt", Op::kPrmt}}};
+constexpr std::array<Simple, 24> kSimple = {
+    {{"and", Op::kAnd}, {"or", Op::kOr},       {"xor", Op::kXor},   {"not", Op::kNot},     {"shl", Op::kShl},
+     {"shr", Op::kShr}, {"neg", Op::kNeg},     {"abs", Op::kAbs},   {"min", Op::kMin},     {"max", Op::kMax},
+     {"div", Op::kDiv}, {"rem", Op::kRem},     {"add", Op::kAdd},   {"sub", Op::kSub},     {"bfe", Op::kBfe},
+     {"bfi", Op::kBfi}, {"clz", Op::kClz},     {"brev", Op::kBrev}, {"bfind", Op::kBfind}, {"popc", Op::kPopc},
+     {"fns", Op::kFns}, {"selp", Op::kSelect}, {"lop3", Op::kLop3}, {"prmt", Op::kPrmt}}};
 
 bool decode_arithmetic(Meaning& m, const Opcode& opcode, const Types& types) {
   const Type t = types.last();
@@ -110,7 +142,8 @@ bool decode_arithmetic(Meaning& m, const Opcode& opcode, const Types& types) {
     if (opcode.root == "lop3" && opcode.has("BoolOp")) return false;
     pure(m, s.op, t);
     if (opcode.root == "bfind") m.operation.aux = opcode.has("shiftamt") ? 1 : 0;
-    if (opcode.root == "clz" || opcode.root == "popc" || opcode.root == "fns" || opcode.root == "brev") m.operation.is_signed = false;
+    if (opcode.root == "clz" || opcode.root == "popc" || opcode.root == "fns" || opcode.root == "brev")
+      m.operation.is_signed = false;
     m.is_move_like = s.op == Op::kShl || s.op == Op::kOr;
     return true;
   }
@@ -123,7 +156,8 @@ bool decode_arithmetic(Meaning& m, const Opcode& opcode, const Types& types) {
     m.action = Action::kMulAdd;
     m.adds = opcode.root == "mad";
     m.operation = {Op::kMul, width_of(t), is_signed(t), 0};
-    m.half = opcode.has("wide") ? Meaning::Half::kWide : (opcode.has("hi") ? Meaning::Half::kHigh : Meaning::Half::kLow);
+    m.half =
+        opcode.has("wide") ? Meaning::Half::kWide : (opcode.has("hi") ? Meaning::Half::kHigh : Meaning::Half::kLow);
     return true;
   }
   return false;
@@ -137,15 +171,24 @@ bool decode_mbarrier(Meaning& m, const Opcode& opcode) {
   m.relaxed = opcode.has("relaxed");
   m.cluster_scope = opcode.has("cluster");
   m.destinations = 0;
-  if (what == "init") m.mbarrier = Mbarrier::kInit;
-  else if (what == "inval") m.mbarrier = Mbarrier::kInvalidate;
-  else if (what == "expect_tx") m.mbarrier = Mbarrier::kExpectTx;
-  else if (what == "complete_tx") m.mbarrier = Mbarrier::kCompleteTx;
-  else if (what == "arrive") m.destinations = 1, m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
-  else if (what == "arrive_drop") m.destinations = 1, m.mbarrier = Mbarrier::kArriveDrop;
-  else if (what == "test_wait") m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
-  else if (what == "try_wait") m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
-  else m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
+  if (what == "init")
+    m.mbarrier = Mbarrier::kInit;
+  else if (what == "inval")
+    m.mbarrier = Mbarrier::kInvalidate;
+  else if (what == "expect_tx")
+    m.mbarrier = Mbarrier::kExpectTx;
+  else if (what == "complete_tx")
+    m.mbarrier = Mbarrier::kCompleteTx;
+  else if (what == "arrive")
+    m.destinations = 1, m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
+  else if (what == "arrive_drop")
+    m.destinations = 1, m.mbarrier = Mbarrier::kArriveDrop;
+  else if (what == "test_wait")
+    m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
+  else if (what == "try_wait")
+    m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
+  else
+    m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
   return true;
 }
 
@@ -159,10 +202,14 @@ bool decode_barrier(Meaning& m, const Opcode& opcode) {
     return true;
   }
   m.action = Action::kBarrier;
-  if (opcode.has("warp")) m.barrier = Barrier::kWarp;
-  else if (opcode.has("arrive")) m.barrier = Barrier::kArrive;
-  else if (opcode.has("red")) m.barrier = Barrier::kReduce, m.destinations = 1;
-  else m.barrier = Barrier::kSync;
+  if (opcode.has("warp"))
+    m.barrier = Barrier::kWarp;
+  else if (opcode.has("arrive"))
+    m.barrier = Barrier::kArrive;
+  else if (opcode.has("red"))
+    m.barrier = Barrier::kReduce, m.destinations = 1;
+  else
+    m.barrier = Barrier::kSync;
   return true;
 }
 
@@ -235,7 +282,7 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
 bool decode_lanes(Meaning& m, const Opcode& opcode) {
   if (opcode.root == "shfl") {
     m.action = Action::kShuffle;
-    m.shuffle = opcode.has("up") ? Meaning::Shuffle::kUp
+    m.shuffle = opcode.has("up")     ? Meaning::Shuffle::kUp
                 : opcode.has("down") ? Meaning::Shuffle::kDown
                 : opcode.has("bfly") ? Meaning::Shuffle::kBfly
                                      : Meaning::Shuffle::kIdx;
@@ -244,9 +291,9 @@ bool decode_lanes(Meaning& m, const Opcode& opcode) {
   if (opcode.root == "vote") {
     m.action = Action::kVote;
     m.vote = opcode.has("ballot") ? Meaning::Vote::kBallot
-             : opcode.has("all") ? Meaning::Vote::kAll
-             : opcode.has("uni") ? Meaning::Vote::kUni
-                                 : Meaning::Vote::kAny;
+             : opcode.has("all")  ? Meaning::Vote::kAll
+             : opcode.has("uni")  ? Meaning::Vote::kUni
+                                  : Meaning::Vote::kAny;
     return true;
   }
   if (opcode.root == "elect") {
@@ -298,15 +345,16 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   }
   if (root == "setp" && is_integer(types.last()) && compare(m, opcode, types.last())) {
     m.action = Action::kCompare;
-    m.combine = opcode.has("and") ? Meaning::Combine::kAnd
-                : opcode.has("or") ? Meaning::Combine::kOr
+    m.combine = opcode.has("and")   ? Meaning::Combine::kAnd
+                : opcode.has("or")  ? Meaning::Combine::kOr
                 : opcode.has("xor") ? Meaning::Combine::kXor
                                     : Meaning::Combine::kNone;
     return m;
   }
   if (root == "cvt") {
     m.action = Action::kGeneric;
-    if (types.count == 2 && is_integer(types.list[0]) && is_integer(types.list[1]) && !opcode.has("sat") && !opcode.has("pack")) {
+    if (types.count == 2 && is_integer(types.list[0]) && is_integer(types.list[1]) && !opcode.has("sat") &&
+        !opcode.has("pack")) {
       m.action = Action::kConvert;
       m.operation = {Op::kZext, width_of(types.list[0]), is_signed(types.list[0]), 0};
       m.from_width = width_of(types.list[1]);
@@ -317,7 +365,8 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   }
   if (root == "cvta") {
     const bool to = opcode.has("to");
-    m.action = space_of(opcode) == MemorySpace::kShared ? (to ? Action::kToShared : Action::kFromShared) : Action::kMove;
+    m.action =
+        space_of(opcode) == MemorySpace::kShared ? (to ? Action::kToShared : Action::kFromShared) : Action::kMove;
     m.operation = {Op::kMov, width_of(types.last()), false, 0};
     return m;
   }

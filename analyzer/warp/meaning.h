@@ -44,7 +44,16 @@ enum class Action : uint8_t {
 enum class MemorySpace : uint8_t { kGeneric, kShared, kLocal, kParam, kConst, kGlobal };
 
 enum class Mbarrier : uint8_t {
-  kInit, kInvalidate, kArrive, kArriveDrop, kExpectTx, kArriveExpectTx, kCompleteTx, kTestWait, kTryWait, kPendingCount,
+  kInit,
+  kInvalidate,
+  kArrive,
+  kArriveDrop,
+  kExpectTx,
+  kArriveExpectTx,
+  kCompleteTx,
+  kTestWait,
+  kTryWait,
+  kPendingCount,
   kAsyncArrive,  // cp.async.mbarrier.arrive
 };
 enum class Barrier : uint8_t { kSync, kArrive, kReduce, kWarp };
@@ -53,33 +62,33 @@ enum class ClusterBarrier : uint8_t { kArrive, kWait };
 struct Meaning {
   Action action = Action::kGeneric;
   Operation operation;
-  bool invert = false;       // kPure/kCompare: result is the negation
-  bool swap = false;         // comparison operands exchanged (gt, le)
-  uint8_t from_width = 32;   // kConvert: source bits
+  bool invert = false;      // kPure/kCompare: result is the negation
+  bool swap = false;        // comparison operands exchanged (gt, le)
+  uint8_t from_width = 32;  // kConvert: source bits
   bool from_signed = false;
   bool narrow_integers = false;  // kConvert between integers
   enum class Combine : uint8_t { kNone, kAnd, kOr, kXor } combine = Combine::kNone;
   enum class Half : uint8_t { kLow, kHigh, kWide } half = Half::kLow;
-  bool adds = false;         // kMulAdd: mad
+  bool adds = false;  // kMulAdd: mad
   MemorySpace space = MemorySpace::kGeneric;
   uint8_t access_width = 32;  // bits of one element
   bool access_signed = false;
   uint8_t elements = 1;
-  bool fresh = false;        // kLoad: volatile, acquire, relaxed: another value each time
+  bool fresh = false;  // kLoad: volatile, acquire, relaxed: another value each time
   enum class Shuffle : uint8_t { kIdx, kUp, kDown, kBfly } shuffle = Shuffle::kIdx;
   enum class Vote : uint8_t { kAny, kAll, kUni, kBallot } vote = Vote::kAny;
   Mbarrier mbarrier = Mbarrier::kInit;
   Barrier barrier = Barrier::kSync;
   ClusterBarrier cluster_barrier = ClusterBarrier::kArrive;
-  bool relaxed = false;      // .relaxed arrive or wait
-  bool remote = false;       // shared::cluster state space
+  bool relaxed = false;  // .relaxed arrive or wait
+  bool remote = false;   // shared::cluster state space
   bool cluster_scope = false;
-  ptx::Form form;            // kTcgen05
-  uint8_t destinations = 1;  // how many leading top-level operands are written
-  bool is_move_like = false; // passes loaded data on without using it: mov, packing, integer cvt, shl/or
-  bool atomic = false;       // atom, red: changes a word of memory
+  ptx::Form form;               // kTcgen05
+  uint8_t destinations = 1;     // how many leading top-level operands are written
+  bool is_move_like = false;    // passes loaded data on without using it: mov, packing, integer cvt, shl/or
+  bool atomic = false;          // atom, red: changes a word of memory
   bool uniform_result = false;  // kFresh: the same in all lanes
-  bool writes_shared = false;  // writes shared memory in a way that is not modelled byte by byte
+  bool writes_shared = false;   // writes shared memory in a way that is not modelled byte by byte
 };
 
 Meaning decode_meaning(const ptx::Opcode& opcode, uint32_t opcode_number);

@@ -10,7 +10,8 @@ const std::vector<Cell> kNoCells;
 
 // First cell that ends behind `address`.
 auto first_touching(const std::vector<Cell>& cells, uint64_t address) {
-  auto at = std::lower_bound(cells.begin(), cells.end(), address, [](const Cell& c, uint64_t a) { return c.address < a; });
+  auto at =
+      std::lower_bound(cells.begin(), cells.end(), address, [](const Cell& c, uint64_t a) { return c.address < a; });
   while (at != cells.begin() && std::prev(at)->address + std::prev(at)->bytes > address) --at;
   return at;
 }
@@ -20,7 +21,9 @@ constexpr size_t kMaxRecords = 12;
 
 }  // namespace
 
-const std::vector<Cell>& Memory::cells() const { return cells_ == nullptr ? kNoCells : *cells_; }
+const std::vector<Cell>& Memory::cells() const {
+  return cells_ == nullptr ? kNoCells : *cells_;
+}
 
 bool Memory::touches(uint64_t address, uint64_t bytes) const {
   auto at = first_touching(cells(), address);
@@ -119,9 +122,11 @@ void SharedWrites::add(uint64_t address, const Record& record) {
   list.push_back(record);
 }
 
-std::vector<std::pair<uint64_t, SharedWrites::Record>> SharedWrites::overlapping(uint64_t address, unsigned bytes) const {
+std::vector<std::pair<uint64_t, SharedWrites::Record>> SharedWrites::overlapping(uint64_t address,
+                                                                                 unsigned bytes) const {
   std::vector<std::pair<uint64_t, Record>> out;
-  for (auto at = records_.lower_bound(address < 16 ? 0 : address - 16); at != records_.end() && at->first < address + bytes; ++at) {
+  for (auto at = records_.lower_bound(address < 16 ? 0 : address - 16);
+       at != records_.end() && at->first < address + bytes; ++at) {
     for (const Record& r : at->second) {
       if (at->first + r.bytes > address) out.emplace_back(at->first, r);
     }

@@ -20,7 +20,7 @@ struct Cell {
 
 // Cheap to copy: shared until written.
 class Memory {
- public:
+public:
   void store(uint64_t address, unsigned bytes, const Value& value);
   // Something unknown was written to [address, address + bytes).
   void clobber(uint64_t address, uint64_t bytes);
@@ -32,7 +32,7 @@ class Memory {
   bool same(const Memory& other) const { return cells_ == other.cells_; }
   void replace(std::vector<Cell> cells) { cells_ = std::make_shared<const std::vector<Cell>>(std::move(cells)); }
 
- private:
+private:
   std::shared_ptr<const std::vector<Cell>> cells_;  // ordered by address, disjoint
 };
 
@@ -48,7 +48,7 @@ bool overlap(const std::vector<Extent>& a, const std::vector<Extent>& b);
 // What the warps of a CTA write to shared memory at known addresses, over all their paths: per writer, the values of
 // each cell. A value that only one warp can name is marked unknown for the others.
 class SharedWrites {
- public:
+public:
   struct Record {
     uint8_t bytes = 4;
     Value value;
@@ -61,7 +61,7 @@ class SharedWrites {
   // Where the records are not those of `other`.
   std::vector<Extent> difference(const SharedWrites& other) const;
 
- private:
+private:
   std::map<uint64_t, std::vector<Record>> records_;
 };
 

@@ -20,11 +20,19 @@ namespace {
 bool is_event(const Meaning& m) {
   // Words of shared memory that warps poll.
   if (m.atomic && m.space != MemorySpace::kGlobal) return true;
-  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric)) return true;
+  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
+    return true;
   switch (m.action) {
-    case Action::kTcgen05: case Action::kMbarrier: case Action::kBarrier: case Action::kClusterBarrier:
-    case Action::kProxyFence: case Action::kAsyncCopy: case Action::kGridDependency: return true;
-    default: return false;
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kProxyFence:
+    case Action::kAsyncCopy:
+    case Action::kGridDependency:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -35,7 +43,7 @@ struct Access {
 };
 
 class Compiler {
- public:
+public:
   explicit Compiler(const Graph& graph) : graph_(graph), module_(*graph.module), out_(graph) {}
 
   Program run() {
@@ -49,10 +57,11 @@ class Compiler {
     return std::move(out_);
   }
 
- private:
+private:
   void decode() {
     out_.meanings.reserve(module_.opcodes.size());
-    for (uint32_t n = 0; n < module_.opcodes.size(); ++n) out_.meanings.push_back(decode_meaning(module_.opcodes[n], n));
+    for (uint32_t n = 0; n < module_.opcodes.size(); ++n)
+      out_.meanings.push_back(decode_meaning(module_.opcodes[n], n));
   }
 
   void widths() {
@@ -73,15 +82,19 @@ class Compiler {
   template <typename F>
   void each_register(uint32_t frame, const Operand& o, F&& f) const {
     switch (o.kind) {
-      case Operand::Kind::kRegister: f(reg(frame, o)); break;
+      case Operand::Kind::kRegister:
+        f(reg(frame, o));
+        break;
       case Operand::Kind::kAddress:
         if (o.base == Operand::Kind::kRegister) f(graph_.register_number(frame, o.ref));
         break;
       case Operand::Kind::kVector:
       case Operand::Kind::kGroup:
-        for (int64_t n = 0; n < o.value; ++n) each_register(frame, module_.operands[o.ref + static_cast<uint32_t>(n)], f);
+        for (int64_t n = 0; n < o.value; ++n)
+          each_register(frame, module_.operands[o.ref + static_cast<uint32_t>(n)], f);
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
@@ -105,8 +118,10 @@ class Compiler {
     const unsigned destinations = destination_count(instruction, meaning(i));
     for (unsigned n = 0; n < instruction.operand_count; ++n) {
       const bool written = n < destinations && operands[n].kind != Operand::Kind::kAddress;
-      if (written) each_register(frame, operands[n], write);
-      else each_register(frame, operands[n], read);
+      if (written)
+        each_register(frame, operands[n], write);
+      else
+        each_register(frame, operands[n], read);
     }
     if (instruction.guard != kNone) read(graph_.register_number(frame, instruction.guard));
   }
@@ -121,13 +136,16 @@ class Compiler {
       const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (m.action != Action::kTcgen05 || (m.form.op != ptx::Tcgen05::kLd && m.form.op != ptx::Tcgen05::kLdRed)) continue;
+        if (m.action != Action::kTcgen05 || (m.form.op != ptx::Tcgen05::kLd && m.form.op != ptx::Tcgen05::kLdRed))
+          continue;
         const auto load = static_cast<uint32_t>(out_.loads.size());
         out_.loads.push_back({i, block.frame});
-        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) {
-          holds_[r].push_back(load);
-          direct_[r].push_back(load);
-        });
+        accesses(
+            block.frame, i, [](uint32_t) {},
+            [&](uint32_t r) {
+              holds_[r].push_back(load);
+              direct_[r].push_back(load);
+            });
       }
     }
     if (out_.loads.empty()) return;
@@ -144,17 +162,20 @@ class Compiler {
 
   bool pass_on(uint32_t frame, uint32_t i) {
     std::vector<uint32_t> from;
-    accesses(frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); }, [](uint32_t) {});
+    accesses(
+        frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); }, [](uint32_t) {});
     if (from.empty()) return false;
     bool changed = false;
-    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) {
-      for (uint32_t load : from) {
-        if (std::find(holds_[r].begin(), holds_[r].end(), load) == holds_[r].end()) {
-          holds_[r].push_back(load);
-          changed = true;
-        }
-      }
-    });
+    accesses(
+        frame, i, [](uint32_t) {},
+        [&](uint32_t r) {
+          for (uint32_t load : from) {
+            if (std::find(holds_[r].begin(), holds_[r].end(), load) == holds_[r].end()) {
+              holds_[r].push_back(load);
+              changed = true;
+            }
+          }
+        });
     return changed;
   }
 
@@ -169,7 +190,8 @@ class Compiler {
   // --- the slice ---
 
   // How much of a register the protocol needs. What is only stored to shared memory is needed as data: an operation
-  // that is not modelled (floating-point arithmetic) may then yield an unknown, and what it is computed from is not needed.
+  // that is not modelled (floating-point arithmetic) may then yield an unknown, and what it is computed from is not
+  // needed.
   enum Need : uint8_t { kNotNeeded, kAsData, kExact };
 
   void need(uint32_t r, Need how = kExact) {
@@ -190,7 +212,8 @@ class Compiler {
     std::vector<uint32_t> count(graph_.register_count + 1, 0);
     for (const Block& block : graph_.blocks) {
       for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { ++count[r + 1]; });
+        accesses(
+            block.frame, i, [](uint32_t) {}, [&](uint32_t r) { ++count[r + 1]; });
       }
     }
     for (size_t r = 1; r < count.size(); ++r) count[r] += count[r - 1];
@@ -204,7 +227,11 @@ class Compiler {
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i, b}; });
+        accesses(
+            block.frame, i, [](uint32_t) {},
+            [&](uint32_t r) {
+              writers[cursor[r]++] = {block.frame, i, b};
+            });
       }
     }
     control_ = kernel::control_of(graph_);
@@ -319,7 +346,8 @@ class Compiler {
   void need_call(uint32_t b) {
     const Block& block = graph_.blocks[b];
     const kernel::Frame& frame = graph_.frames[block.call_frame];
-    accesses(frame.caller, frame.call, [&](uint32_t r) { need(r); }, [](uint32_t) {});
+    accesses(
+        frame.caller, frame.call, [&](uint32_t r) { need(r); }, [](uint32_t) {});
     for (const ptx::Function::Parameter& p : module_.functions[frame.function].returns) {
       if (p.reg != kNone) need(graph_.register_number(block.call_frame, p.reg));
     }
@@ -347,7 +375,9 @@ class Compiler {
         a.kind = Arg::Kind::kSpecial;
         a.ref = o.ref;
         break;
-      case Operand::Kind::kVariable: variable(frame, o.ref, o.value, a); break;
+      case Operand::Kind::kVariable:
+        variable(frame, o.ref, o.value, a);
+        break;
       case Operand::Kind::kAddress:
         a.address = true;
         if (o.base == Operand::Kind::kRegister) {
@@ -362,8 +392,11 @@ class Compiler {
           a.number = static_cast<uint64_t>(o.value);
         }
         break;
-      case Operand::Kind::kSink: a.kind = Arg::Kind::kSink; break;
-      default: break;
+      case Operand::Kind::kSink:
+        a.kind = Arg::Kind::kSink;
+        break;
+      default:
+        break;
     }
     return a;
   }
@@ -382,7 +415,8 @@ class Compiler {
     if (m.action == Action::kNothing) return false;
     if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
     bool needed = false;
-    accesses(frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
+    accesses(
+        frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
     return needed;
   }
 
@@ -397,7 +431,8 @@ class Compiler {
       seen_uses_.clear();
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        const bool is_load = m.action == Action::kTcgen05 && (m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed);
+        const bool is_load =
+            m.action == Action::kTcgen05 && (m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed);
         if (!out_.loads.empty()) emit_uses(block, i, m, is_load ? load : kNone);
         if (!wanted(block.frame, i)) continue;
         emit_step(block, i, m);
@@ -444,7 +479,8 @@ class Compiler {
       }
     }
     // The same set again in this block changes nothing.
-    const std::array<uint32_t, 4> key = {static_cast<uint32_t>(kind), step.loads, step.guard, step.guard_negated ? 1u : 0u};
+    const std::array<uint32_t, 4> key = {static_cast<uint32_t>(kind), step.loads, step.guard,
+                                         step.guard_negated ? 1u : 0u};
     if (std::find(seen_uses_.begin(), seen_uses_.end(), key) != seen_uses_.end()) return;
     seen_uses_.push_back(key);
     out_.steps.push_back(step);
@@ -463,7 +499,8 @@ class Compiler {
     }
     if (m.action == Action::kGeneric) {
       step.as_data = true;
-      accesses(block.frame, i, [](uint32_t) {}, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
+      accesses(
+          block.frame, i, [](uint32_t) {}, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
       if (step.as_data) step.argument_count = step.destinations;
     }
     step.first_arg = static_cast<uint32_t>(out_.args.size());
@@ -476,10 +513,13 @@ class Compiler {
         out_.args[step.first_arg + n] = arg_of(block.frame, module_.operands[o.ref]);
         out_.args[step.first_arg + n].address = true;
       }
-      if (o.kind != Operand::Kind::kVector || step.vector_count != 0 || m.action == Action::kTcgen05 || m.action == Action::kAsyncCopy) continue;
+      if (o.kind != Operand::Kind::kVector || step.vector_count != 0 || m.action == Action::kTcgen05 ||
+          m.action == Action::kAsyncCopy)
+        continue;
       step.vector_first = static_cast<uint32_t>(out_.args.size());
       step.vector_count = static_cast<uint16_t>(o.value);
-      for (int64_t k = 0; k < o.value; ++k) out_.args.push_back(arg_of(block.frame, module_.operands[o.ref + static_cast<uint32_t>(k)]));
+      for (int64_t k = 0; k < o.value; ++k)
+        out_.args.push_back(arg_of(block.frame, module_.operands[o.ref + static_cast<uint32_t>(k)]));
     }
     out_.steps.push_back(step);
   }
@@ -515,13 +555,14 @@ class Compiler {
   void alias_parameters() {
     for (uint32_t frame = 1; frame < graph_.frames.size(); ++frame) {
       for (bool results : {false, true}) {
-        each_pair(frame, results, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
-          const bool variable = actual.kind == Operand::Kind::kVariable ||
-                                (actual.kind == Operand::Kind::kAddress && actual.base == Operand::Kind::kVariable);
-          if (formal.variable != kNone && variable) {
-            out_.layout.alias(frame, formal.variable, out_.layout.address(f.caller, actual.ref));
-          }
-        });
+        each_pair(
+            frame, results, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+              const bool variable = actual.kind == Operand::Kind::kVariable ||
+                                    (actual.kind == Operand::Kind::kAddress && actual.base == Operand::Kind::kVariable);
+              if (formal.variable != kNone && variable) {
+                out_.layout.alias(frame, formal.variable, out_.layout.address(f.caller, actual.ref));
+              }
+            });
       }
     }
   }
@@ -529,16 +570,19 @@ class Compiler {
   // Arguments that are registers or numbers, into the callee's formals.
   void emit_arguments(uint32_t b) {
     const uint32_t call_frame = graph_.blocks[b].call_frame;
-    each_pair(call_frame, false, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
-      copy(call_frame, formal, arg_of(f.caller, actual), f.call, true);
-    });
+    each_pair(call_frame, false,
+              [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+                copy(call_frame, formal, arg_of(f.caller, actual), f.call, true);
+              });
   }
 
   void emit_results(uint32_t b) {
     const uint32_t call_frame = graph_.blocks[b].call_frame;
-    each_pair(call_frame, true, [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
-      if (actual.kind == Operand::Kind::kRegister) copy(call_frame, formal, arg_of(f.caller, actual), f.call, false);
-    });
+    each_pair(call_frame, true,
+              [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+                if (actual.kind == Operand::Kind::kRegister)
+                  copy(call_frame, formal, arg_of(f.caller, actual), f.call, false);
+              });
   }
 
   // args[0] <- args[1]; a `.param` formal is memory at a number, with `address` set.
@@ -640,8 +684,8 @@ class Compiler {
 
   template <typename F>
   void each_arg(const Step& step, F&& f) const {
-    const bool vector_written = step.vector_count != 0 && step.destinations > 0 &&
-                                out_.args[step.first_arg].kind == Arg::Kind::kNone;
+    const bool vector_written =
+        step.vector_count != 0 && step.destinations > 0 && out_.args[step.first_arg].kind == Arg::Kind::kNone;
     for (unsigned n = 0; n < step.argument_count; ++n) f(out_.args[step.first_arg + n], n < step.destinations);
     for (unsigned n = 0; n < step.vector_count; ++n) f(out_.args[step.vector_first + n], vector_written);
   }
@@ -655,8 +699,8 @@ class Compiler {
   std::vector<Need> needed_;
   std::vector<uint32_t> work_;
   kernel::Control control_;
-  std::vector<bool> runs_;      // by block: something in it matters
-  std::vector<bool> decided_;   // by block: which way its branch goes matters
+  std::vector<bool> runs_;     // by block: something in it matters
+  std::vector<bool> decided_;  // by block: which way its branch goes matters
   std::vector<uint32_t> pending_blocks_;
   static constexpr size_t kSpaces = 6;
   std::array<bool, kSpaces> read_{};
@@ -665,6 +709,8 @@ class Compiler {
 
 }  // namespace
 
-Program compile(const Graph& graph) { return Compiler(graph).run(); }
+Program compile(const Graph& graph) {
+  return Compiler(graph).run();
+}
 
 }  // namespace tmemlint::warp

@@ -22,8 +22,8 @@ struct Arg {
     kNone,      // missing, or something that has no value here (a label)
     kRegister,  // ref: graph-wide register; number is added
     kNumber,
-    kSpecial,   // ref: Module::special_registers
-    kShared,    // number is an offset in the CTA's shared memory
+    kSpecial,  // ref: Module::special_registers
+    kShared,   // number is an offset in the CTA's shared memory
     kSink,
   };
   Kind kind = Kind::kNone;
@@ -51,15 +51,16 @@ struct Step {
   uint32_t first_arg = 0;        // Program::args
   uint32_t vector_first = 0;     // Program::args of a vector operand of loads and stores, moves
   uint16_t vector_count = 0;
-  uint32_t loads = 0;            // kUse, kOverwrite: index into Program::load_sets
+  uint32_t loads = 0;  // kUse, kOverwrite: index into Program::load_sets
 };
 
 struct Code {
-  uint32_t first = 0, last = 0;           // Program::steps
-  // Set where nothing that matters depends on which way the block's branch goes: the block that all of its ways meet in.
+  uint32_t first = 0, last = 0;  // Program::steps
+  // Set where nothing that matters depends on which way the block's branch goes: the block that all of its ways meet
+  // in.
   uint32_t skip_to = kNone;
-  std::vector<uint32_t> live_in;          // registers, ascending
-  std::vector<uint32_t> loads;            // Program::loads that this block issues
+  std::vector<uint32_t> live_in;  // registers, ascending
+  std::vector<uint32_t> loads;    // Program::loads that this block issues
 };
 
 // A tcgen05.ld or ld.red of the graph (one activation of it).

@@ -9,7 +9,8 @@ namespace tmemlint::warp {
 namespace {
 
 bool is_truth(const Term& term) {
-  return term.width == 1 || (term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt));
+  return term.width == 1 ||
+         (term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt));
 }
 
 constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t aux = 0) {
@@ -48,10 +49,15 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   // Linear forms stay linear: the arithmetic is modulo 2^width.
   const unsigned w = o.width;
   switch (o.op) {
-    case Op::kAdd: return sum(args[0], args[1], 1, w);
-    case Op::kSub: return sum(args[0], args[1], ~uint64_t{0}, w);
-    case Op::kNeg: return scale(args[0], ~uint64_t{0}, w);
-    case Op::kNot: return w == 1 ? sum(Value::of(1), args[0], ~uint64_t{0}, 64) : sum(Value::of(~uint64_t{0}), args[0], ~uint64_t{0}, w);
+    case Op::kAdd:
+      return sum(args[0], args[1], 1, w);
+    case Op::kSub:
+      return sum(args[0], args[1], ~uint64_t{0}, w);
+    case Op::kNeg:
+      return scale(args[0], ~uint64_t{0}, w);
+    case Op::kNot:
+      return w == 1 ? sum(Value::of(1), args[0], ~uint64_t{0}, 64)
+                    : sum(Value::of(~uint64_t{0}), args[0], ~uint64_t{0}, w);
     case Op::kMul:
       if (args[1].constant()) return scale(args[0], args[1].number, w);
       if (args[0].constant()) return scale(args[1], args[0].number, w);
@@ -61,7 +67,8 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
         return args[1].number >= w ? Value::of(0) : scale(args[0], uint64_t{1} << args[1].number, w);
       }
       break;
-    default: break;
+    default:
+      break;
   }
   if (std::optional<Value> simple = simplify(o, args, count)) return *simple;
   bool lanes = false;
@@ -238,7 +245,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
     case Op::kShr:
       if (x.base != 0 && binary && a[1].constant()) {
         const Known known = known_bits(terms_[x.base].zero_bits, x.number, w);
-        if (a[1].number >= known.high && !o.is_signed) return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
+        if (a[1].number >= known.high && !o.is_signed)
+          return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
         if (a[1].number == 0) return x;
         // A scaled term shifted back.
         const Term& term = terms_[x.base];
@@ -281,7 +289,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
           const unsigned low = selector & 0xf;
           if (low % 2 != 0 || low > 6 || ((selector >> 4) & 0xf) != low + 1) return std::nullopt;
           const Value& from = low < 4 ? x : a[1];
-          return (low & 2) != 0 ? apply(op(Op::kShr, 32), from, Value::of(16)) : apply(op(Op::kAnd, 32), from, Value::of(0xffff));
+          return (low & 2) != 0 ? apply(op(Op::kShr, 32), from, Value::of(16))
+                                : apply(op(Op::kAnd, 32), from, Value::of(0xffff));
         };
         const std::optional<Value> low = half(a[2].number & 0xff);
         const std::optional<Value> high = half((a[2].number >> 8) & 0xff);
@@ -291,15 +300,13 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
     case Op::kLop3: {
       // The rows of the table that occur in practice, as the operations they are.
       const uint32_t table = o.aux & 0xff;
-      auto both = [&](Op outer, Op inner) {
-        return apply(op(outer, w), apply(op(inner, w), a[0], a[1]), a[2]);
-      };
+      auto both = [&](Op outer, Op inner) { return apply(op(outer, w), apply(op(inner, w), a[0], a[1]), a[2]); };
       if (table == 0x80) return both(Op::kAnd, Op::kAnd);
       if (table == 0xfe) return both(Op::kOr, Op::kOr);
       if (table == 0x96) return both(Op::kXor, Op::kXor);
-      if (table == 0xea) return both(Op::kOr, Op::kAnd);   // (a & b) | c
+      if (table == 0xea) return both(Op::kOr, Op::kAnd);  // (a & b) | c
       if (table == 0xf8) return apply(op(Op::kOr, w), a[0], apply(op(Op::kAnd, w), a[1], a[2]));
-      if (table == 0xa8) return both(Op::kAnd, Op::kOr);   // (a | b) & c
+      if (table == 0xa8) return both(Op::kAnd, Op::kOr);  // (a | b) & c
       if (table == 0xe0) return apply(op(Op::kAnd, w), a[0], apply(op(Op::kOr, w), a[1], a[2]));
       if (table == 0x6a) return both(Op::kXor, Op::kAnd);
       if (table == 0x78) return apply(op(Op::kXor, w), a[0], apply(op(Op::kAnd, w), a[1], a[2]));
@@ -323,7 +330,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
         return out;
       }
       if (term.kind == TermKind::kPure && x.number == 0 &&
-          (term.operation.op == Op::kZext || term.operation.op == Op::kSext) && term.operation.aux == from && w <= from) {
+          (term.operation.op == Op::kZext || term.operation.op == Op::kSext) && term.operation.aux == from &&
+          w <= from) {
         return term.args[0];
       }
       if (w <= from && o.op == Op::kZext) {
@@ -334,7 +342,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
           Value piece;
           piece.base = part.term;
           if (t.width > w) {
-            if (t.kind == TermKind::kPure && (t.operation.op == Op::kZext || t.operation.op == Op::kSext) && t.operation.aux == w) {
+            if (t.kind == TermKind::kPure && (t.operation.op == Op::kZext || t.operation.op == Op::kSext) &&
+                t.operation.aux == w) {
               piece = t.args[0];
             } else {
               piece = make_pure(o, &piece, 1);
@@ -351,7 +360,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       if (p.base == 0) return (p.number & 1) != 0 ? a[1] : a[2];
       if (a[1] == a[2]) return a[1];
       const Term& term = terms_[p.base];
-      if (term.kind == TermKind::kSum && term.args.size() == 1 && p.number == 1 && term.coefficients[0] == ~uint64_t{0}) {  // 1 - t
+      if (term.kind == TermKind::kSum && term.args.size() == 1 && p.number == 1 &&
+          term.coefficients[0] == ~uint64_t{0}) {  // 1 - t
         Value t;
         t.base = term.args[0].base;
         const Value swapped[3] = {t, a[2], a[1]};
@@ -424,7 +434,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
         return apply(op(Op::kShr, w), x, Value::of(static_cast<uint64_t>(std::countr_zero(a[1].number))));
       }
       return std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

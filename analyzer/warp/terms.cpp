@@ -13,8 +13,8 @@ Terms::Terms() {
 }
 
 template <typename Fill>
-uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
-                       size_t arg_count, const uint64_t* coefficients, Fill&& fill) {
+uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part,
+                       const Value* args, size_t arg_count, const uint64_t* coefficients, Fill&& fill) {
   uint64_t h = 0x9e3779b97f4a7c15u;
   auto mix = [&h](uint64_t w) {
     h = (h ^ w) * 0xff51afd7ed558ccdu;
@@ -81,14 +81,18 @@ void Terms::describe_pure(Term& term) const {
     term.depth = std::max(term.depth, terms_[v.base].depth + 1);
   }
   uint64_t zero = ~truncate(~uint64_t{0}, term.width);
-  auto possible_ones = [&](unsigned n) {
-    return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0);
-  };
+  auto possible_ones = [&](unsigned n) { return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0); };
   switch (o.op) {
-    case Op::kAnd: zero |= ~(possible_ones(0) & possible_ones(1)); break;
+    case Op::kAnd:
+      zero |= ~(possible_ones(0) & possible_ones(1));
+      break;
     case Op::kOr:
-    case Op::kXor: zero |= ~(possible_ones(0) | possible_ones(1)); break;
-    case Op::kZext: zero |= ~truncate(~uint64_t{0}, o.aux); break;
+    case Op::kXor:
+      zero |= ~(possible_ones(0) | possible_ones(1));
+      break;
+    case Op::kZext:
+      zero |= ~truncate(~uint64_t{0}, o.aux);
+      break;
     case Op::kShr:
       if (!o.is_signed && term.args[1].constant() && term.args[1].number < 64) {
         zero |= ~(truncate(possible_ones(0), o.width) >> term.args[1].number);
@@ -99,10 +103,15 @@ void Terms::describe_pure(Term& term) const {
         zero |= ~truncate(~uint64_t{0}, static_cast<unsigned>(std::clamp<uint64_t>(term.args[2].number & 0xff, 1, 64)));
       }
       break;
-    case Op::kSelect: zero |= ~(possible_ones(1) | possible_ones(2)); break;
+    case Op::kSelect:
+      zero |= ~(possible_ones(1) | possible_ones(2));
+      break;
     case Op::kClz:
-    case Op::kPopc: zero |= ~uint64_t{0x7f}; break;
-    default: break;
+    case Op::kPopc:
+      zero |= ~uint64_t{0x7f};
+      break;
+    default:
+      break;
   }
   term.zero_bits = zero;
 }
@@ -347,7 +356,8 @@ bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned 
       found = std::all_of(term.args.begin(), term.args.end(),
                           [&](const Value& v) { return v.plain == 0 && collect_joins(v.base, joins, depth + 1); });
       break;
-    default: break;
+    default:
+      break;
   }
   if (found) return true;
   // A truth that cannot be taken apart is 0 or 1.
@@ -470,9 +480,15 @@ std::string Terms::describe(const Value& value) const {
       if (!out.empty()) out += "+";
       if (part.coefficient != 1) out += std::to_string(static_cast<int64_t>(part.coefficient)) + "*";
       switch (term.kind) {
-        case TermKind::kAllocation: out += "alloc" + std::to_string(term.site & 0xffffff); break;
-        case TermKind::kJoin: out += "join" + std::to_string(part.term); break;
-        case TermKind::kOpaque: out += "x" + std::to_string(part.term); break;
+        case TermKind::kAllocation:
+          out += "alloc" + std::to_string(term.site & 0xffffff);
+          break;
+        case TermKind::kJoin:
+          out += "join" + std::to_string(part.term);
+          break;
+        case TermKind::kOpaque:
+          out += "x" + std::to_string(part.term);
+          break;
         default:
           out += "op" + std::to_string(static_cast<int>(term.operation.op)) + "(";
           for (const Value& v : term.args) out += describe(v) + ",";

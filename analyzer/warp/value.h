@@ -3,8 +3,8 @@
 //   lane l holds  (plain has bit l ? 0 : base) + number + lanes[l]      modulo 2^width of the register
 //
 // `base` is a hash-consed term (0: none), so equal bases are equal unknowns. `plain` marks lanes that the base does not
-// count in: a register that one elected lane wrote and the others did not. Values are normalised: equal contents have equal
-// fields, so comparison is memberwise. A predicate is a value that is 0 or 1.
+// count in: a register that one elected lane wrote and the others did not. Values are normalised: equal contents have
+// equal fields, so comparison is memberwise. A predicate is a value that is 0 or 1.
 #pragma once
 
 #include <array>
@@ -42,13 +42,39 @@ enum class Uniformity : uint8_t { kCta, kWarp, kLane };
 
 // Pure operations on values. The width (bits) and signedness belong to the operation, not to the values.
 enum class Op : uint8_t {
-  kMov, kAdd, kSub, kMul, kMulHi, kShl, kShr, kAnd, kOr, kXor, kNot, kNeg, kAbs, kMin, kMax, kDiv, kRem,
-  kSelect,    // a ? b : c, a is a predicate
-  kEq, kLt,   // comparisons; the others are made of these
-  kBfe, kBfi, kPrmt, kLop3, kClz, kBrev, kBfind, kPopc, kFns,
-  kSext, kZext,  // from `aux` bits
-  kFunnel,    // shf: aux 0 left wrap, 1 right wrap, 2 left clamp, 3 right clamp
-  kGeneric,   // an operation that is not modelled: aux numbers the opcode; equal arguments give equal results
+  kMov,
+  kAdd,
+  kSub,
+  kMul,
+  kMulHi,
+  kShl,
+  kShr,
+  kAnd,
+  kOr,
+  kXor,
+  kNot,
+  kNeg,
+  kAbs,
+  kMin,
+  kMax,
+  kDiv,
+  kRem,
+  kSelect,  // a ? b : c, a is a predicate
+  kEq,
+  kLt,  // comparisons; the others are made of these
+  kBfe,
+  kBfi,
+  kPrmt,
+  kLop3,
+  kClz,
+  kBrev,
+  kBfind,
+  kPopc,
+  kFns,
+  kSext,
+  kZext,     // from `aux` bits
+  kFunnel,   // shf: aux 0 left wrap, 1 right wrap, 2 left clamp, 3 right clamp
+  kGeneric,  // an operation that is not modelled: aux numbers the opcode; equal arguments give equal results
 };
 
 struct Operation {
@@ -61,10 +87,10 @@ struct Operation {
 
 enum class TermKind : uint8_t {
   kNone,
-  kSum,     // linear combination: coefficients in `coefficients`, terms as the bases of args
-  kPure,    // operation on args
-  kOpaque,  // one unknown per site: a loaded word, an atomic's result
-  kJoin,    // paths met here with different values; `set` may list them
+  kSum,         // linear combination: coefficients in `coefficients`, terms as the bases of args
+  kPure,        // operation on args
+  kOpaque,      // one unknown per site: a loaded word, an atomic's result
+  kJoin,        // paths met here with different values; `set` may list them
   kAllocation,  // the address that an alloc returned
 };
 
@@ -72,10 +98,10 @@ struct Term {
   TermKind kind = TermKind::kNone;
   Uniformity uniformity = Uniformity::kCta;
   uint8_t width = 64;
-  Operation operation;                // kPure
-  std::vector<Value> args;            // kPure, kSum
-  std::vector<uint64_t> coefficients; // kSum
-  uint64_t site = 0;                  // kOpaque, kJoin, kAllocation: what makes it that one
+  Operation operation;                 // kPure
+  std::vector<Value> args;             // kPure, kSum
+  std::vector<uint64_t> coefficients;  // kSum
+  uint64_t site = 0;                   // kOpaque, kJoin, kAllocation: what makes it that one
   uint64_t part = 0;
   uint64_t loops = 0;      // set of loops that give it a new value each time round
   uint64_t zero_bits = 0;  // bits that are 0 whatever the value is
@@ -98,7 +124,7 @@ int64_t sign_extend(uint64_t number, unsigned width);
 
 // Owns the terms of one kernel and knows their arithmetic.
 class Terms {
- public:
+public:
   Terms();
 
   const Term& operator[](uint32_t term) const { return terms_[term]; }
@@ -124,7 +150,8 @@ class Terms {
   uint64_t number_in(const Value& value, unsigned lane) const {
     return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
   }
-  // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named by the site.
+  // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named
+  // by the site.
   Value blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width);
   Value from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width);
   Value with_base(Value value, uint32_t base) const;
@@ -150,7 +177,7 @@ class Terms {
 
   std::string describe(const Value& value) const;  // for debugging and --explain
 
- private:
+private:
   // The term with this content, made when there is none yet: `fill` completes the fields that follow from the content.
   template <typename Fill>
   uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
@@ -171,8 +198,8 @@ class Terms {
 
   std::deque<Term> terms_;
   std::vector<std::array<uint64_t, kLanes>> tables_;
-  std::vector<uint32_t> index_;    // open addressing: 0 is free, else a term
-  std::vector<uint64_t> hashes_;   // by term
+  std::vector<uint32_t> index_;                                      // open addressing: 0 is free, else a term
+  std::vector<uint64_t> hashes_;                                     // by term
   std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
   // Scratch of `enumerate`, by term.
   struct Worked {
