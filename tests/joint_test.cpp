@@ -12,8 +12,10 @@ namespace tmemlint {
 namespace {
 
 using namespace test;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
 // Warp 0 lets one thread issue an mma and commit it to `full`.
 std::string produce(const std::string& barrier = "full") {
@@ -848,6 +850,64 @@ TEST(Scenarios, WhatIsNotKnownIsAQuestion) {
   EXPECT_THAT(said(ptx_kernel(begin(128, "mbarrier.init.shared::cta.b64 [full], %n; // @init\n") + produce() +
                               wait("full", "0") + kConsume + end(128))),
               ElementsAre("incomplete @init"));
+}
+
+// --- lanes of one warp that wait for each other ---
+
+TEST(Lanes, OneWaitsForWhatAnotherOneDoesLater) {
+  // Lane 0 waits for the commit of lane 1 of its warp, which comes later in the text.
+  const std::string split = "setp.eq.u32 %p1, %l, 0;\nsetp.eq.u32 %p2, %l, 1;\n@!%p1 bra OTHERS;\n" +
+                            wait("full", "0") + "OTHERS:\n@!%p2 bra TOGETHER;\n" + mma("%ta", "%no") + commit("full") +
+                            "TOGETHER:\nbar.warp.sync -1;\n";
+  EXPECT_THAT(
+      said(ptx_kernel(begin(128, init("full", 1)) + where("%w0", split) + wait("full", "0") + kConsume + end(128))),
+      IsEmpty());
+  // The same without the commit hangs.
+  std::string none = split;
+  none.replace(none.find(commit("full")), commit("full").size(), "");
+  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1, " // @init")) + where("%w0", none) + wait("full", "0") +
+                              kConsume + end(128))),
+              Contains("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Lanes, HalvesOfAWarpMeetAtABarrier) {
+  const std::string half =
+      "setp.lt.u32 %p1, %l, 16;\n@%p1 bra FIRST;\nbarrier.sync 1, 32;\nbra MET;\n"
+      "FIRST:\nbarrier.sync 1, 32;\nMET:\nbar.warp.sync -1;\n";
+  EXPECT_THAT(said(ptx_kernel(begin(128) + where("%w1", half) + end(128))), IsEmpty());
+}
+
+TEST(ClusterBarriers, ARelaxedArriveHandsNothingOver) {
+  auto kernel = [](const std::string& arrive) {
+    Setting s;
+    s.threads = 192;
+    s.cluster = 1;
+    return ptx_kernel(begin(128) + where("%w1", store("%tw") + kWaitStores) + arrive +
+                          "barrier.cluster.wait.aligned;\n" + where("%w5", load("%tw") + kWaitLoads) + end(128),
+                      s);
+  };
+  EXPECT_THAT(said(kernel("barrier.cluster.arrive.aligned;\n")), Not(Contains(testing::HasSubstr("error"))));
+  EXPECT_THAT(said(kernel("barrier.cluster.arrive.relaxed.aligned; // @arrive\n")),
+              Contains(testing::HasSubstr("error tmem-missing-fence")));
+}
+
+TEST(Copies, AnnouncedBytesThatNothingBrings) {
+  const std::string announce = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [empty], 16384;\n";
+  EXPECT_THAT(
+      said(ptx_kernel(begin(128, init("full", 1) + init("empty", 1, " // @init")) +
+                      where("%w0", elected(announce + wait("empty", "0") + mma("%ta", "%no") + commit("full"))) +
+                      wait("full", "0") + kConsume + end(128))),
+      Contains("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Columns, TheFirstOneIsCertainWhateverTheDescriptor) {
+  const std::string unknown = "tcgen05.mma.cta_group::1.kind::f16 [%r60], %a, %b, %n, %no; // @mma\n";
+  auto kernel = [&](const std::string& offset) {
+    return ptx_kernel(begin(64, init("full", 1)) + "add.u32 %r60, %ta, " + offset + ";\n" +
+                      where("%w0", elected(unknown + commit("full"))) + wait("full", "0") + end(64));
+  };
+  EXPECT_THAT(said(kernel("64")), Contains("error tmem-column-bounds @mma"));
+  EXPECT_THAT(said(kernel("32")), IsEmpty());
 }
 
 }  // namespace

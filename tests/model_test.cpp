@@ -182,5 +182,20 @@ TEST_F(Numbers, WhatComesFromParametersAndWhatDoesNot) {
   EXPECT_FALSE(model.of_parameters(less(terms.opaque(kParameter, 9, Uniformity::kLane, 0, 32), 4)));
 }
 
+TEST_F(Numbers, AnEarlierDecisionMayChangeItsReason) {
+  // n < 4 or m < 4 was made true by n; it stays true with n >= 4 by m.
+  const Value n = parameter(1);
+  const Value m = parameter(2);
+  const Value either = terms.apply(op(Op::kOr, 1), terms.apply(op(Op::kLt, 32, true), n, Value::of(4)),
+                                   terms.apply(op(Op::kLt, 32, true), m, Value::of(4)));
+  for (const bool first : {true, false}) {
+    Model fresh(terms);
+    ASSERT_TRUE(fresh.decide(either.base, true));
+    ASSERT_TRUE(fresh.decide(less(first ? n : m, 4), false));
+    EXPECT_TRUE(fresh.holds(either.base));
+    EXPECT_FALSE(fresh.decide(less(first ? m : n, 4), false));
+  }
+}
+
 }  // namespace
 }  // namespace tmemlint::cta

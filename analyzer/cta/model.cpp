@@ -17,6 +17,7 @@ constexpr std::array<uint64_t, 18> kUsual = {0,  1,   2,   3,   4,   5,   8,    
                                              64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
 constexpr size_t kMostLeaves = 12;
 constexpr size_t kMostAttempts = 400;
+constexpr size_t kMostRepairs = 120;
 
 }  // namespace
 
@@ -181,6 +182,41 @@ bool Model::decide(uint32_t term, bool truth) {
       }
     }
   }
+  // What makes it true may break an earlier decision that other numbers keep.
+  size_t repairs = 0;
+  for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
+    const uint64_t old = numbers_[leaves[a]];
+    for (uint64_t n : candidates(leaves[a], term)) {
+      if (warp::sign_extend(n, terms_[leaves[a]].width) < 0 && terms_[leaves[a]].width > 1) continue;
+      if (repairs >= kMostRepairs) break;
+      numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
+      ++round_;
+      if (holds(term) != truth) continue;
+      const auto broken =
+          std::find_if(decisions_.begin(), decisions_.end(), [&](const auto& d) { return holds(d.first) != d.second; });
+      if (broken == decisions_.end()) continue;
+      const uint32_t other = broken->first;
+      std::vector<uint32_t> its;
+      seen.assign(terms_.size(), false);
+      leaves_of(other, its, seen);
+      for (uint32_t b : its) {
+        if (b == leaves[a] || (terms_[b].site >> 60) == 2) continue;
+        numbers_.try_emplace(b, usual(b));
+        for (uint64_t k : candidates(b, other)) {
+          if (warp::sign_extend(k, terms_[b].width) < 0 && terms_[b].width > 1) continue;
+          if (++repairs > kMostRepairs) break;
+          if (attempt(b, k, term, truth)) {
+            this->attempts += attempts + repairs;
+            decisions_.emplace_back(term, truth);
+            return true;
+          }
+        }
+      }
+    }
+    numbers_[leaves[a]] = old;
+    ++round_;
+  }
+  attempts += repairs;
   // Two at once.
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
     const uint64_t old = numbers_[leaves[a]];

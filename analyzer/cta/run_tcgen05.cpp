@@ -140,11 +140,12 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
       s.other_warp = ordered ? warps_[of->freed_warp]->number : w.number;
       return;
     }
-    if (of != nullptr && certain && of->columns != 0 &&
-        (at.offset < 0 || at.column + columns > of->base + of->columns)) {
+    // The first column is certain whatever the shape.
+    const uint32_t sure = certain ? columns : 1;
+    if (of != nullptr && of->columns != 0 && (at.offset < 0 || at.column + sure > of->base + of->columns)) {
       Sighting& s = see(Fault::kOutOfBounds, w, here, of->instruction);
       s.first = int64_t{at.column} - of->base;
-      s.second = columns;
+      s.second = sure;
       s.extra = of->columns;
     }
   }
