@@ -57,7 +57,8 @@ public:
     // Warps with the same steps are one role.
     std::vector<std::pair<std::vector<Line>, std::vector<Warp>>> roles;
     for (const auto& [warp, list] : lines) {
-      auto role = std::find_if(roles.begin(), roles.end(), [&](const auto& r) { return r.first == list; });
+      auto role = std::find_if(roles.begin(), roles.end(),
+                               [&, &lines_of_it = list](const auto& r) { return r.first == lines_of_it; });
       if (role == roles.end())
         roles.push_back({list, {warp}});
       else

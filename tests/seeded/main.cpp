@@ -134,7 +134,6 @@ int main_of(const Settings& settings) {
   std::map<std::string, Score> by_kind, by_rule, by_file;
   std::map<std::string, std::map<std::string, size_t>> left_out;  // verdict: kind and reason: count
   std::vector<std::string> misses, left_out_list, broken;
-  size_t made = 0;
 
   for (const std::string& name : settings.files) {
     const std::string text = read(name);
@@ -160,7 +159,6 @@ int main_of(const Settings& settings) {
       left_out_list.push_back(stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what + ": " +
                               std::string(verdict_name(m.verdict)) + ": " + m.reason);
     }
-    made += seeded.size();
     if (settings.dry) {
       for (const Mutant* m : seeded) {
         ++by_kind[std::string(info(m->kind).name)].seeded;
