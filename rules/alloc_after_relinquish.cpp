@@ -43,6 +43,8 @@ const Rule kAllocAfterRelinquish = {
     "An alloc is reachable after the CTA executed relinquish_alloc_permit.",
     "Move relinquish_alloc_permit behind the last alloc of the kernel, out of any loop that allocates.",
     check_alloc_after_relinquish,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -49,6 +49,8 @@ const Rule kAllocGrowing = {
     "An alloc asks for more columns than an earlier alloc of the CTA.",
     "Order the allocations of a kernel from the largest to the smallest.",
     check_alloc_growing,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

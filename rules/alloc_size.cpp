@@ -42,6 +42,8 @@ const Rule kAllocSize = {
     "alloc or dealloc of a number of columns that is not 32, 64, 128, 256 or 512.",
     "Round the number of columns up to the next power of two from 32 to 512, in the alloc and in its dealloc.",
     check_alloc_size,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -17,7 +17,7 @@ const Rule kAsmMemory = {
     "with it.",
     "Add \"memory\" to the clobbers of the asm statement.",
     nothing_in_ptx_shows_asm_memory,
-    true,
+    /*source_only=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -16,7 +16,7 @@ const Rule kAsmVolatile = {
     "A tcgen05 asm statement is not volatile: the compiler may remove it, merge it with another or move it.",
     "Write asm volatile.",
     nothing_in_ptx_shows_asm_volatile,
-    true,
+    /*source_only=*/true,
 };
 
 }  // namespace tmemlint::rules

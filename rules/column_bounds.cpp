@@ -32,6 +32,8 @@ const Rule kColumnBounds = {
     "An access to Tensor Memory leaves the columns of its allocation.",
     "Allocate as many columns as the access needs, or correct its first column.",
     check_column_bounds,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -48,6 +48,8 @@ const Rule kCtaGroup = {
     "The tcgen05 instructions of a kernel and of what it calls use two .cta_group values.",
     "Use the same .cta_group in every tcgen05 instruction of the kernel.",
     check_cta_group,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

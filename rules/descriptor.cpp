@@ -379,6 +379,8 @@ const Rule kDescriptor = {
     "shape does not allow.",
     "Correct the field that the message names; tmemlint --decode-descriptor prints the fields of a value.",
     check_descriptor,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -168,6 +168,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decis
 }
 
 void Context::report(Draft draft) {
+  if (!rule_->stands_alone && !analysis_.graph.gaps.empty()) return;  // said as incomplete
   if (draft.rests_on_block && launch().shape_unknown) return;  // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;

@@ -31,6 +31,8 @@ const Rule kInstructionForm = {
     "An instruction that the ISA does not define: its qualifiers, operands or immediates are not legal together.",
     "Write one of the forms that the message lists.",
     check_instruction_form,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -112,6 +112,8 @@ const Rule kLaneWindow = {
     "ld or st of lanes that the executing warp cannot reach.",
     "Add the warp's window, 32*(warp % 4), to the lane field (bits 31-16) of the address.",
     check_lane_window,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -27,6 +27,8 @@ const Rule kOneWarp = {
     "One alloc or dealloc is executed by several warps of the CTA.",
     "Let one warp allocate: guard the alloc by the warp number.",
     check_one_warp,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -30,6 +30,8 @@ const Rule kPairCluster = {
     "A kernel with .cta_group::2 states a cluster that cannot be divided into pairs.",
     "Launch clusters of an even number of CTAs.",
     check_pair_cluster,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

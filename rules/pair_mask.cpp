@@ -25,6 +25,8 @@ const Rule kPairMask = {
     "The multicast mask of a pair's commit leaves out the pair that issues it.",
     "Shift the mask by the rank of the pair, or name all CTAs.",
     check_pair_mask,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -45,6 +45,8 @@ const Rule kRemoteArriveScope = {
     "An arrive on the mbarrier of another CTA has CTA scope.",
     "Write mbarrier.arrive.release.cluster.",
     check_remote_arrive_scope,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

@@ -19,8 +19,11 @@ struct Rule {
   std::string_view summary;  // one sentence, used in --list-rules, SARIF and the page's first line
   std::string_view help;     // what to do about it, one or two sentences (SARIF help text)
   void (*check)(Context&);   // once per kernel
-  bool source_only =
-      false;  // only CUDA sources show it (analyzer/cuda/source_checks.cpp finds it); `check` does nothing
+  // Only CUDA sources show it (analyzer/cuda/source_checks.cpp finds it); `check` does nothing.
+  bool source_only = false;
+  // What it reports stays true whatever a call does that could not be followed. The other rules are silent in a kernel
+  // with such a call: the callee may wait, join, allocate or free.
+  bool stands_alone = false;
 };
 
 // All rules in the order of their ids.

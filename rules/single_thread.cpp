@@ -58,6 +58,8 @@ const Rule kSingleThread = {
     "An mma, cp, shift or commit is executed by more than one thread of a warp.",
     "Guard it by elect.sync or by one thread.",
     check_single_thread,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

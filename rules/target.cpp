@@ -31,6 +31,8 @@ const Rule kTarget = {
     "An instruction or qualifier that the module's .target or .version does not have.",
     "Compile for the target, or write the .version, that the message names.",
     check_target,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

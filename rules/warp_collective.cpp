@@ -77,6 +77,8 @@ const Rule kWarpCollective = {
     "lanes.",
     "Branch on warp-uniform conditions only around tcgen05.alloc, dealloc, relinquish_alloc_permit, ld, st and wait.",
     check_warp_collective,
+    /*source_only=*/false,
+    /*stands_alone=*/true,
 };
 
 }  // namespace tmemlint::rules

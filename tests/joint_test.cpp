@@ -910,5 +910,20 @@ TEST(Columns, TheFirstOneIsCertainWhateverTheDescriptor) {
   EXPECT_THAT(said(kernel("32")), IsEmpty());
 }
 
+// --- calls that cannot be followed ---
+
+TEST(UnknownCalls, MayWaitJoinAndFree) {
+  auto with_call = [](std::string text) {
+    text.insert(text.find(".visible"), ".extern .func other;\n");
+    return text;
+  };
+  const std::string call = "call.uni other;\n";
+  // Whether columns are read too early, or freed, depends on what the function does.
+  EXPECT_THAT(said(with_call(ptx_kernel(begin(128, init("full", 1)) + produce() + call + kConsume))),
+              testing::Each(testing::StartsWith("incomplete")));
+  // A size is wrong whatever it does.
+  EXPECT_THAT(said(with_call(ptx_kernel(begin(96) + call + end(96)))), Contains(testing::HasSubstr("error tmem-alloc-size")));
+}
+
 }  // namespace
 }  // namespace tmemlint

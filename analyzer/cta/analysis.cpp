@@ -59,30 +59,52 @@ void follow_warps(Analysis& a) {
   }
 }
 
-// Where nothing states the block and some instruction is reached by no warp, the smallest block that has a warp for
-// every instruction is a better guess.
+// How many instructions of the protocol no warp was seen to come to: code for warps that the block does not have.
+size_t events_not_reached(const Analysis& a) {
+  const warp::Program& program = *a.program;
+  size_t count = 0;
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const warp::Step& step = program.steps[s];
+    if (step.kind != warp::Step::Kind::kInstruction) continue;
+    switch (program.meanings[a.module->instructions[step.instruction].opcode].action) {
+      case warp::Action::kTcgen05:
+      case warp::Action::kMbarrier:
+      case warp::Action::kBarrier:
+      case warp::Action::kClusterBarrier:
+      case warp::Action::kAsyncCopy: break;
+      default: continue;
+    }
+    const bool reached = std::any_of(a.warps.begin(), a.warps.end(),
+                                     [&](const warp::WarpGraph& w) { return s < w.reached.size() && w.reached[s]; });
+    if (!reached) ++count;
+  }
+  return count;
+}
+
+// Where nothing states the block and some instruction of the protocol is reached by no warp, the smallest block that has
+// a warp for all of them is a better guess.
 void infer_block(Analysis& a) {
   if (!a.launch.block_is_guess()) return;
-  size_t fewest = a.unreached().size();
-  if (fewest == 0) return;
+  const size_t missing = events_not_reached(a);
+  if (missing == 0) return;
   const kernel::Launch first = a.launch;
-  std::vector<warp::WarpGraph> best = std::move(a.warps);
-  kernel::Launch best_launch = first;
-  for (uint32_t threads : {160u, 192u, 224u, 256u, 288u, 320u, 384u, 416u, 448u, 512u, 640u, 768u, 1024u}) {
-    if (threads <= first.threads()) continue;
+  std::vector<warp::WarpGraph> as_first = std::move(a.warps);
+  auto follow = [&](uint32_t threads) {
     a.launch.block = {threads, 1, 1};
     a.launch.block_ground = kernel::Launch::Ground::kInferred;
     a.warps.clear();
     follow_warps(a);
-    const size_t missing = a.unreached().size();
-    if (missing >= fewest) continue;
-    fewest = missing;
-    best = std::move(a.warps);
-    best_launch = a.launch;
-    if (missing == 0) break;
+    return events_not_reached(a);
+  };
+  // What the largest block has no warp for is not there for another warp.
+  const size_t fewest = follow(1024);
+  if (fewest < missing) {
+    for (uint32_t threads : {160u, 192u, 224u, 256u, 288u, 320u, 352u, 384u, 416u, 448u, 480u, 512u, 640u, 768u, 1024u}) {
+      if (threads > first.threads() && follow(threads) <= fewest) return;
+    }
   }
-  a.warps = std::move(best);
-  a.launch = best_launch;
+  a.warps = std::move(as_first);
+  a.launch = first;
 }
 
 }  // namespace

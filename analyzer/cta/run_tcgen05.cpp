@@ -880,6 +880,13 @@ void Run::stuck() {
                                                           " CTAs, which was assumed; give --cluster"});
     return;
   }
+  // Whoever would arrive may be a warp that the assumed block does not have.
+  if (launch_.block_is_guess()) {
+    uncertain.push_back({instruction_of((waits != nullptr ? *waits : all[0]).step),
+                         "this wait is never satisfied in a CTA of " + std::to_string(launch_.threads()) +
+                             " threads, which was assumed; give --block"});
+    return;
+  }
   if (guessed_data || short_of == nullptr) {
     uncertain.push_back({instruction_of(all[0].step),
                          guessed_data ? "no warp can go on from here in a scenario that guesses what is not known"
