@@ -126,6 +126,36 @@ report::Place Context::place(At at) const {
   return out;
 }
 
+// A branch of compiled code may test the opposite of what its author wrote: where the source is known, the step says
+// where the path goes.
+report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool holds) const {
+  report::Related step;
+  step.place = place(instruction);
+  step.message = holds ? "taken to hold here" : "taken not to hold here";
+  if (!step.place.has_source) return step;
+  const std::vector<kernel::Block>& blocks = analysis_.graph.blocks;
+  for (int steps = 0; next != kNone && steps < 8; ++steps) {
+    const kernel::Block& block = blocks[next];
+    // What a compiler moved here from lines above says nothing of the way.
+    report::SourcePosition first, below;
+    for (uint32_t i = block.first; i < block.last && below.line == 0; ++i) {
+      const report::Place to = place(i);
+      if (!to.has_source) continue;
+      if (first.line == 0) first = to.source;
+      if (to.source.file == step.place.source.file && to.source.line > step.place.source.line) below = to.source;
+    }
+    if (below.line != 0) first = below;
+    if (first.line != 0) {
+      step.message = "the path goes from here to line " + std::to_string(first.line);
+      if (first.file != step.place.source.file)
+        step.message += " of " + first.file.substr(first.file.find_last_of('/') + 1);
+      return step;
+    }
+    next = block.successors.size() == 1 ? block.successors[0] : kNone;
+  }
+  return step;
+}
+
 std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint32_t node) const {
   std::vector<report::Related> out;
   for (int steps = 0; node != kNone && steps < 4096; ++steps) {
@@ -133,13 +163,17 @@ std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint3
     if (n.decision >= 0 && n.from != kNone) {
       const kernel::Block& block = analysis_.graph.blocks[warp.nodes[n.from].block];
       uint32_t at = block.ender;
-      // The branch in front of a predicated instruction is that instruction's guard.
-      if (at == kNone && !block.successors.empty()) at = analysis_.graph.blocks[block.successors[0]].first;
       if (at != kNone && at < module().instructions.size()) {
-        report::Related step;
-        step.place = place(at);
-        step.message = n.decision != 0 ? "taken to hold here" : "taken not to hold here";
-        out.push_back(std::move(step));
+        out.push_back(branch_step(at, n.block, n.decision != 0));
+      } else if (!block.successors.empty()) {
+        // The branch in front of a predicated instruction is that instruction's guard.
+        at = analysis_.graph.blocks[block.successors[0]].first;
+        if (at < module().instructions.size()) {
+          report::Related step;
+          step.place = place(at);
+          step.message = n.decision != 0 ? "executed here" : "not executed here";
+          out.push_back(std::move(step));
+        }
       }
     }
     node = n.from;
@@ -158,10 +192,11 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decis
     if (d->instruction >= module().instructions.size()) continue;
     if (std::find(seen.begin(), seen.end(), d->instruction) != seen.end()) continue;
     seen.push_back(d->instruction);
-    report::Related step;
-    step.place = place(d->instruction);
-    step.message = d->taken ? "taken to hold here" : "taken not to hold here";
-    out.push_back(std::move(step));
+    const std::vector<kernel::Block>& blocks = analysis_.graph.blocks;
+    const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const kernel::Block& b) {
+      return b.ender == d->instruction && b.successors.size() == 2;
+    });
+    out.push_back(branch_step(d->instruction, block == blocks.end() ? kNone : block->successors[d->taken ? 0 : 1], d->taken));
   }
   std::reverse(out.begin(), out.end());
   return out;

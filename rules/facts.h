@@ -91,6 +91,7 @@ private:
   };
   void fold_floods();
   std::vector<report::Related> scenario_path(const std::vector<cta::Decision>& decisions) const;
+  report::Related branch_step(uint32_t instruction, uint32_t next, bool holds) const;
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
   const cta::Analysis& analysis_;

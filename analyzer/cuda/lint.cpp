@@ -51,7 +51,7 @@ public:
       const std::string symbol = incomplete.kernel;
       incomplete.kernel = name_of(symbol);
       explain_lost(incomplete.reason);
-      place(incomplete.place, symbol);
+      incomplete.reason += for_the_call(place(incomplete.place, symbol));
     }
     for (report::InputError& error : results.errors) {
       report::Place at;
@@ -85,6 +85,16 @@ private:
     return std::move(w.calls);
   }
 
+  // Many places share the asm statement of a helper function: the kernel's own line tells them apart.
+  static std::string for_the_call(const std::vector<Call>& calls) {
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      if (call->at.line == 0) continue;
+      return ", for the call at " + call->at.file.substr(call->at.file.find_last_of('/') + 1) + ":" +
+             std::to_string(call->at.line);
+    }
+    return {};
+  }
+
   Position fallback(const std::string& symbol) const {
     if (translation_ != nullptr) {
       for (const Kernel& kernel : translation_->kernels) {
@@ -98,7 +108,7 @@ private:
     const std::string symbol = finding.kernel;
     finding.kernel = name_of(symbol);
     const std::vector<Call> calls = place(finding.place, symbol);
-    for (report::Related& related : finding.related) place(related.place, symbol);
+    for (report::Related& related : finding.related) related.message += for_the_call(place(related.place, symbol));
     for (report::Related& step : finding.path) place(step.place, symbol);
     add_calls(calls, texts_, finding.related);
   }
