@@ -196,7 +196,8 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decis
     const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const kernel::Block& b) {
       return b.ender == d->instruction && b.successors.size() == 2;
     });
-    out.push_back(branch_step(d->instruction, block == blocks.end() ? kNone : block->successors[d->taken ? 0 : 1], d->taken));
+    out.push_back(
+        branch_step(d->instruction, block == blocks.end() ? kNone : block->successors[d->taken ? 0 : 1], d->taken));
   }
   std::reverse(out.begin(), out.end());
   return out;
@@ -204,7 +205,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decis
 
 void Context::report(Draft draft) {
   if (!rule_->stands_alone && !analysis_.graph.gaps.empty()) return;  // said as incomplete
-  if (draft.rests_on_block && launch().shape_unknown) return;  // said as incomplete
+  if (draft.rests_on_block && launch().shape_unknown) return;         // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";

@@ -140,6 +140,7 @@ TEST(Suppression, SameCommentsAsClangTidy) {
   EXPECT_TRUE(is_suppressed(finding_at("// NOLINTBEGIN(tmem-alloc-size)\nx;\n// NOLINTEND(tmem-alloc-size)\n", 2)));
   EXPECT_FALSE(is_suppressed(finding_at("// NOLINTBEGIN\n// NOLINTEND\nx;\n", 3)));
   EXPECT_FALSE(is_suppressed(finding_at("f(\"NOLINT\");\n", 1)));
+  EXPECT_TRUE(is_suppressed(finding_at("x; /* NOLINT */ y;  // and more\n", 1)));
 }
 
 }  // namespace

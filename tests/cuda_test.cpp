@@ -382,6 +382,22 @@ __global__ void __launch_bounds__(32) k(unsigned a) {
   EXPECT_EQ(loud(check(text)).count({"tmem-alloc-size", "k.cu", 3}), 0u);
 }
 
+TEST_F(CudaSource, NolintAtACallSilencesTheHelper) {
+  const std::string text = R"(
+__device__ void free_columns(unsigned a) {
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;" ::"r"(a));
+}
+__global__ void __launch_bounds__(32) k(unsigned a) {
+  free_columns(a);  // NOLINT(tmem-*)
+}
+)";
+  EXPECT_TRUE(loud(check(text)).empty());
+  // Another caller is still told.
+  EXPECT_EQ(loud(check(text + "__global__ void __launch_bounds__(32) other(unsigned a) {\n  free_columns(a);\n}\n"))
+                .count({"tmem-alloc-size", "k.cu", 3}),
+            1u);
+}
+
 TEST_F(CudaSource, WrappersOfTheToolkitAreTheirCallersDoing) {
   std::string problem;
   SourceOptions options;

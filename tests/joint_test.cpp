@@ -922,7 +922,8 @@ TEST(UnknownCalls, MayWaitJoinAndFree) {
   EXPECT_THAT(said(with_call(ptx_kernel(begin(128, init("full", 1)) + produce() + call + kConsume))),
               testing::Each(testing::StartsWith("incomplete")));
   // A size is wrong whatever it does.
-  EXPECT_THAT(said(with_call(ptx_kernel(begin(96) + call + end(96)))), Contains(testing::HasSubstr("error tmem-alloc-size")));
+  EXPECT_THAT(said(with_call(ptx_kernel(begin(96) + call + end(96)))),
+              Contains(testing::HasSubstr("error tmem-alloc-size")));
 }
 
 }  // namespace

@@ -71,8 +71,10 @@ size_t events_not_reached(const Analysis& a) {
       case warp::Action::kMbarrier:
       case warp::Action::kBarrier:
       case warp::Action::kClusterBarrier:
-      case warp::Action::kAsyncCopy: break;
-      default: continue;
+      case warp::Action::kAsyncCopy:
+        break;
+      default:
+        continue;
     }
     const bool reached = std::any_of(a.warps.begin(), a.warps.end(),
                                      [&](const warp::WarpGraph& w) { return s < w.reached.size() && w.reached[s]; });
@@ -81,8 +83,8 @@ size_t events_not_reached(const Analysis& a) {
   return count;
 }
 
-// Where nothing states the block and some instruction of the protocol is reached by no warp, the smallest block that has
-// a warp for all of them is a better guess.
+// Where nothing states the block and some instruction of the protocol is reached by no warp, the smallest block that
+// has a warp for all of them is a better guess.
 void infer_block(Analysis& a) {
   if (!a.launch.block_is_guess()) return;
   const size_t missing = events_not_reached(a);
@@ -99,7 +101,8 @@ void infer_block(Analysis& a) {
   // What the largest block has no warp for is not there for another warp.
   const size_t fewest = follow(1024);
   if (fewest < missing) {
-    for (uint32_t threads : {160u, 192u, 224u, 256u, 288u, 320u, 352u, 384u, 416u, 448u, 480u, 512u, 640u, 768u, 1024u}) {
+    for (uint32_t threads :
+         {160u, 192u, 224u, 256u, 288u, 320u, 352u, 384u, 416u, 448u, 480u, 512u, 640u, 768u, 1024u}) {
       if (threads > first.threads() && follow(threads) <= fewest) return;
     }
   }

@@ -46,7 +46,11 @@ public:
 
   // Findings, incomplete places and errors of the PTX move to the author's lines.
   void move(Results& results) {
-    for (Finding& finding : results.findings) move(finding);
+    std::vector<Finding> kept;
+    for (Finding& finding : results.findings) {
+      if (move(finding)) kept.push_back(std::move(finding));
+    }
+    results.findings = std::move(kept);
     for (Incomplete& incomplete : results.incomplete) {
       const std::string symbol = incomplete.kernel;
       incomplete.kernel = name_of(symbol);
@@ -104,13 +108,17 @@ private:
     return {file_, 1, 1};
   }
 
-  void move(Finding& finding) {
+  // False for a finding that a comment at one of the calls that lead there silences.
+  bool move(Finding& finding) {
     const std::string symbol = finding.kernel;
     finding.kernel = name_of(symbol);
     const std::vector<Call> calls = place(finding.place, symbol);
     for (report::Related& related : finding.related) related.message += for_the_call(place(related.place, symbol));
     for (report::Related& step : finding.path) place(step.place, symbol);
     add_calls(calls, texts_, finding.related);
+    return std::none_of(calls.begin(), calls.end(), [&](const Call& call) {
+      return call.at.line != 0 && is_suppressed(texts_.place(call.at), finding.rule);
+    });
   }
 
   // "'_Z1fj' is called but its body is not in this file": the reader wants to know why.

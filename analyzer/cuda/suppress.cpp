@@ -1,5 +1,7 @@
 #include "analyzer/cuda/suppress.h"
 
+#include <algorithm>
+
 namespace tmemlint::cuda {
 namespace {
 
@@ -11,7 +13,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 // Whether the line has the marker (as a whole word, in a comment) for this rule.
 bool line_says(std::string_view line, std::string_view marker, std::string_view rule) {
-  const size_t comment = line.find("//") != std::string_view::npos ? line.find("//") : line.find("/*");
+  const size_t comment = std::min(line.find("//"), line.find("/*"));
   if (comment == std::string_view::npos) return false;
   for (size_t at = line.find(marker, comment); at != std::string_view::npos; at = line.find(marker, at + 1)) {
     std::string_view rest = line.substr(at + marker.size());
@@ -48,13 +50,17 @@ bool names_rule(std::string_view list, std::string_view rule) {
   return false;
 }
 
+bool is_suppressed(const report::Place& place, std::string_view rule) {
+  if (!place.text) return false;
+  const ptx::SourceText& text = *place.text;
+  const uint32_t line = text.position(place.span.begin).line;
+  if (line_says(text.line(line), "NOLINT", rule)) return true;
+  if (line > 1 && line_says(text.line(line - 1), "NOLINTNEXTLINE", rule)) return true;
+  return text.text().find("NOLINTBEGIN") != std::string_view::npos && in_block(text, line, rule);
+}
+
 bool is_suppressed(const report::Finding& finding) {
-  if (!finding.place.text) return false;
-  const ptx::SourceText& text = *finding.place.text;
-  const uint32_t line = text.position(finding.place.span.begin).line;
-  if (line_says(text.line(line), "NOLINT", finding.rule)) return true;
-  if (line > 1 && line_says(text.line(line - 1), "NOLINTNEXTLINE", finding.rule)) return true;
-  return text.text().find("NOLINTBEGIN") != std::string_view::npos && in_block(text, line, finding.rule);
+  return is_suppressed(finding.place, finding.rule);
 }
 
 }  // namespace tmemlint::cuda

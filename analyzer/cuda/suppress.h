@@ -9,6 +9,7 @@
 namespace tmemlint::cuda {
 
 bool is_suppressed(const report::Finding& finding);
+bool is_suppressed(const report::Place& place, std::string_view rule);
 
 // Whether a comment's list (what stands in the parentheses) names the rule.
 bool names_rule(std::string_view list, std::string_view rule);
