@@ -16,13 +16,18 @@ void check_alloc_growing(Context& context) {
       const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand, e.lanes);
       if (sizes.empty() || sizes.back() <= before.smallest) continue;
       const uint32_t earlier = context.instruction_of(before.smallest_step);
+      const bool exact = std::any_of(w.events.begin(), w.events.end(), [&](const warp::Event& other) {
+        return other.instruction == earlier &&
+               warp::columns_of(context.terms(), other.operand, other.lanes).size() == 1;
+      });
+      const std::string asked = (exact ? "" : "at most ") + std::to_string(before.smallest);
       Draft d;
       d.at = e.instruction;
       d.message = "this alloc asks for " + std::to_string(sizes.back()) +
-                  " columns after an earlier alloc of the CTA asked for " + std::to_string(before.smallest) +
+                  " columns after an earlier alloc of the CTA asked for " + asked +
                   ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the "
                   "larger one first";
-      d.related.emplace_back(earlier, "the earlier alloc, of " + std::to_string(before.smallest) + " columns");
+      d.related.emplace_back(earlier, "the earlier alloc, of " + asked + " columns");
       d.warp = &w;
       d.node = e.node;
       context.report(std::move(d));

@@ -926,5 +926,26 @@ TEST(UnknownCalls, MayWaitJoinAndFree) {
               Contains(testing::HasSubstr("error tmem-alloc-size")));
 }
 
+// --- sizes that depend on a parameter ---
+
+TEST(Growing, WhicheverSizeTheFirstAllocHas) {
+  auto kernel = [](const std::string& second) {
+    return ptx_kernel("setp.ne.u32 %p1, %n, 0;\nselp.u32 %r50, 256, 128, %p1;\n" + second +
+                          R"(mov.u32 %r53, slot;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r53], %r50;
+ld.shared.u32 %r52, [slot];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r52, %r50;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r53], %r51; // @second
+ld.shared.u32 %r52, [slot];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r52, %r51;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+)",
+                      Setting{.threads = 32});
+  };
+  EXPECT_THAT(said(kernel("shl.b32 %r51, %r50, 1;\n")), ElementsAre("error tmem-alloc-growing @second"));
+  EXPECT_THAT(said(kernel("shr.u32 %r51, %r50, 1;\n")), IsEmpty());
+  EXPECT_THAT(said(kernel("mov.u32 %r51, %r50;\n")), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tmemlint

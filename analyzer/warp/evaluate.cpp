@@ -889,8 +889,9 @@ private:
     held.step = n;
     held.live = static_cast<uint8_t>(std::min(2, held.live + 1));
     const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
-    if (sizes.size() == 1 && sizes[0] < p.smallest) {
-      p.smallest = sizes[0];
+    // Of several sizes that it may have, the largest: it asks for no more than that, whichever it is.
+    if (!sizes.empty() && sizes.back() < p.smallest) {
+      p.smallest = sizes.back();
       p.smallest_step = n;
     }
     const Value generic = terms_.apply({Op::kAdd, 64, false, 0}, slot, Value::of(kernel::kSharedWindow));

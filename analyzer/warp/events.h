@@ -36,7 +36,7 @@ struct PendingStore {
 // The state of the protocol of one warp at a point of a path.
 struct Protocol {
   std::vector<Held> held;        // ordered by term
-  int64_t smallest = INT64_MAX;  // columns of the smallest alloc so far
+  int64_t smallest = INT64_MAX;  // columns that the smallest alloc so far asks for at most
   uint32_t smallest_step = kNone;
   uint32_t relinquished = kNone;     // step of the relinquish_alloc_permit that ran
   bool unknown_dealloc = false;      // something was freed that could not be told
