@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kFolder = std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/cuda/";
 
@@ -318,6 +319,32 @@ __global__ void __launch_bounds__(32) k(unsigned* out, unsigned a) { use(out); o
   EXPECT_THAT(loud(results), IsEmpty());
   EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
   EXPECT_EQ(results.summary.tcgen05, 2u);
+}
+
+TEST_F(CudaSource, MissingCommasAreAddedOnlyWhereTheyAreMissing) {
+  const report::Results results = check(R"cu(
+#define OUT(i) "=r"(d[i])
+#define OUT2(i) \
+  "=r"(d[i]), "=r"(d[i + 1])
+#define FIRST(i) "=r"(d[i]),
+__device__ void say(const char* a, int b);
+__global__ void __launch_bounds__(32) k(unsigned a, unsigned* out) {
+  unsigned d[4], x = 1'000;
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0,%1,%2,%3}, [%4];" : FIRST(0) "=r"(d[1]), OUT2(2) : "r"(a));
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0,%1}, [%2];" : OUT(0), OUT(1) : "r"(a));
+  asm volatile("tcgen05.wait::ld.sync.aligned;");
+  asm volatile(R"x(add.u32 %0, %1, %2; // )" : "r"(a) "r"(2)
+)x" : "=r"(x) : "r"((a + 1)) /* ) "r"(3) */
+    "r"(3));
+  out[threadIdx.x] = d[0] + d[1] + x;
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;" ::"r"(a));
+}
+)cu");
+  EXPECT_THAT(results.errors, IsEmpty());
+  for (const report::Incomplete& i : results.incomplete) EXPECT_THAT(i.reason, Not(HasSubstr("left out")));
+  EXPECT_EQ(results.summary.tcgen05, 4u);
+  // The comma took the place of no newline.
+  EXPECT_TRUE(loud(results).count({"tmem-alloc-size", "k.cu", 16}) != 0);
 }
 
 TEST_F(CudaSource, ALostCalleeIsSaid) {
