@@ -423,6 +423,46 @@ __global__ void __launch_bounds__(32) k(unsigned a) {
   EXPECT_TRUE(loud(run(file, {}, options)).count({"tmem-alloc-size", "k.cu", 3}) != 0);
 }
 
+TEST_F(CudaSource, LaunchesAreTaken) {
+  const std::string file = write(std::string("#include <cuda_runtime.h>\n") + kAllocateAndFree + R"(
+template <int N> __global__ void __launch_bounds__(32) k(unsigned* out) { use(out); out[1] = N; }
+void go(unsigned* out) { k<3><<<1, 32>>>(out); k<4><<<dim3(1, 2), 32, 64, nullptr>>>(out); }
+)");
+  std::string problem;
+  for (const char* toolkit : {"none", ""}) {
+    SourceOptions options;
+    options.via = Via::kClang;
+    options.toolkit = find_toolkit(toolkit, problem);
+    Request request;
+    request.file = file;
+    request.arguments = adapt({}, options.toolkit).clang;
+    request.cuda_path = options.toolkit.path;
+    Translation t;
+    clang_front_end(problem)(request, t);
+    EXPECT_EQ(t.errors, 0u) << t.first_error;
+    EXPECT_EQ(t.kernels.size(), 2u);
+  }
+}
+
+TEST_F(CudaSource, CooperativeGroupsOfAClusterAreTaken) {
+  std::string problem;
+  SourceOptions options;
+  options.via = Via::kClang;
+  options.toolkit = find_toolkit("", problem);
+  if (!options.toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const std::string file = write(std::string("#include <cooperative_groups.h>\n") + kAllocateAndFree + R"(
+__global__ void __cluster_dims__(2) __launch_bounds__(32) k(unsigned* out) {
+  use(out);
+  cooperative_groups::this_cluster().sync();
+  out[1] = cooperative_groups::this_cluster().block_rank();
+}
+)");
+  const report::Results results = run(file, {}, options);
+  EXPECT_THAT(results.errors, IsEmpty());
+  EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  EXPECT_EQ(results.summary.tcgen05, 2u);
+}
+
 TEST_F(CudaSource, FixesMakeThePlaceWhereTheyGo) {
   const report::Results results = check(R"(
 __global__ void __launch_bounds__(32) k(unsigned a, unsigned* out) {
