@@ -169,6 +169,46 @@ TEST(CudaCommand, CompdbWritesClangCommands) {
   EXPECT_THAT(text, Not(HasSubstr("\"-G\"")));
 }
 
+TEST(CudaCommand, CompdbMakesTheFolder) {
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb_new";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -c k.cu"}])";
+  auto compdb = [&](const std::string& out) {
+    return shell("cd " + folder.string() + " && " TMEMLINT_BINARY " compdb --in . --cuda-path none --out " + out)
+        .status;
+  };
+  for (const char* out : {"new/clang", "other/", "new/clang"}) {
+    EXPECT_EQ(compdb(out), 0) << out;
+    EXPECT_TRUE(fs::is_regular_file(folder / out / "compile_commands.json")) << out;
+  }
+  EXPECT_EQ(compdb("new/file.json"), 0);
+  EXPECT_TRUE(fs::is_regular_file(folder / "new/file.json"));
+  EXPECT_EQ(compdb("./"), 2);  // its own input
+  EXPECT_EQ(compdb("compile_commands.json/sub"), 2);
+}
+
+TEST(CudaCommand, CompdbServesLaunches) {
+  if (!fs::exists(kBuild / "TmemTidy.so")) GTEST_SKIP() << "the clang-tidy module was not built";
+  if (shell("clang-tidy-22 --version").status != 0) GTEST_SKIP() << "there is no clang-tidy-22";
+  const bool have_toolkit = fs::exists("/usr/local/cuda/include/cuda_runtime.h");
+  if (!have_toolkit) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb_launch";
+  fs::create_directories(folder);
+  std::ofstream(folder / "k.cu") << "#include <cuda_runtime.h>\n"
+                                    "__global__ void k(float* o) { o[0] = 1; }\n"
+                                    "void go(float* o) { k<<<1, 128>>>(o); }\n";
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -arch=sm_100a -c k.cu"}])";
+  const Ran ran =
+      shell("cd " + folder.string() +
+            " && " TMEMLINT_BINARY " compdb --in . --out clang --cuda-path /usr/local/cuda && clang-tidy-22 --load=" +
+            (kBuild / "TmemTidy.so").string() + " -p clang '--checks=-*,tmem-*' k.cu");
+  EXPECT_THAT(ran.output, Not(HasSubstr("clang-diagnostic-error")));
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
 TEST(CudaCommand, DatabaseAndFlags) {
   if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_database_run";
