@@ -392,6 +392,61 @@ __global__ void __launch_bounds__(32) generic(T* out) { use(out); if (N > 2) use
   EXPECT_EQ(instantiated.summary.tcgen05, 4u);
 }
 
+TEST_F(CudaSource, InstancesThatCannotBeHadAreErrors) {
+  const std::string file = write(std::string(kAllocateAndFree) + R"(
+template <int N> __global__ void __launch_bounds__(32) generic(unsigned* out) { use(out); out[1] = N; }
+template <int N> __global__ void __launch_bounds__(32) picky(unsigned* out) { static_assert(N > 4, "too small"); use(out); }
+)");
+  SourceOptions options;
+  options.via = Via::kClang;
+  auto errors_with = [&](std::vector<std::string> instances) {
+    options.instantiate = std::move(instances);
+    return run(file, {}, options).errors;
+  };
+  EXPECT_THAT(errors_with({"generic<3>", "picky<5>"}), IsEmpty());
+  for (const char* wrong : {"generik<3>", "generic<3, 4>", "generic<int>", "nothing<1>", "picky<3>"}) {
+    const std::vector<report::InputError> errors = errors_with({"generic<3>", wrong});
+    ASSERT_FALSE(errors.empty()) << wrong;
+    for (const report::InputError& error : errors)
+      EXPECT_THAT(error.message, HasSubstr("--instantiate '" + std::string(wrong) + "'"));
+  }
+}
+
+TEST_F(CudaSource, WhatIsNoSourceIsAnInputError) {
+  for (const char* text :
+       {"__global__ void k( {\n int x = ;\n", "__global__ void k(int* o) {\n  *o = ;\n}\n", "\1\2\377("}) {
+    const report::Results results = check(text);
+    ASSERT_FALSE(results.errors.empty()) << text;
+    EXPECT_NE(results.errors[0].text, nullptr);
+  }
+  EXPECT_EQ(check("__global__ void k(int* o) {\n  *o = ;\n}\n").errors.size(), 1u);
+  // A library that is not there is no fault of the source.
+  EXPECT_THAT(check("#include <not_there.h>\n__global__ void k(int* o) { library::go(o); }\n").errors, IsEmpty());
+}
+
+TEST_F(CudaSource, ATargetThatClangDoesNotKnow) {
+  const report::Results results = check(kAllocateAndFree, {"-arch=sm_999"});
+  ASSERT_EQ(results.errors.size(), 1u);
+  EXPECT_THAT(results.errors[0].message, HasSubstr("sm_999"));
+}
+
+TEST_F(CudaSource, WhatNvccRefusesTooIsAnInputError) {
+  std::string problem;
+  SourceOptions options;
+  options.toolkit = find_toolkit("", problem);
+  if (find_nvcc({}, options.toolkit).empty()) GTEST_SKIP() << "there is no nvcc on this machine";
+  const std::string file = write(std::string(kAllocateAndFree) + R"(
+__global__ void __launch_bounds__(32) wrong(unsigned* out) { use(out); out[2] = not_declared; }
+__global__ void __launch_bounds__(32) good(unsigned* out) { use(out); }
+)");
+  const report::Results by_both = run(file, {}, options);
+  ASSERT_EQ(by_both.errors.size(), 1u);
+  EXPECT_THAT(by_both.errors[0].message, HasSubstr("not_declared"));
+  EXPECT_EQ(by_both.summary.tcgen05, 2u);  // what could be taken was looked at
+  options.via = Via::kClang;
+  EXPECT_THAT(run(file, {}, options).errors, IsEmpty());
+}
+
 TEST_F(CudaSource, NothingSeenIsSaid) {
   const report::Results results =
       check(std::string(kAllocateAndFree) + "__global__ void k(unsigned* out) { out[0] = 1; }\n");
