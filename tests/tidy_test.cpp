@@ -209,6 +209,23 @@ TEST(CudaCommand, CompdbServesLaunches) {
   EXPECT_EQ(ran.status, 0) << ran.output;
 }
 
+TEST(CudaCommand, AnInstanceHasToBeInOneOfTheSources) {
+  if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_instances";
+  fs::create_directories(folder);
+  std::ofstream(folder / "a.cu") << "template <int N> __global__ void a(int* o) { o[0] = N; }\n";
+  std::ofstream(folder / "b.cu") << "__global__ void b(int* o) { o[0] = 1; }\n";
+  auto lint = [&](const std::string& instance) {
+    return shell("cd " + folder.string() + " && " TMEMLINT_BINARY " --cuda-path none a.cu b.cu --instantiate '" +
+                 instance + "'");
+  };
+  EXPECT_EQ(lint("a<3>").status, 0);
+  const Ran ran = lint("c<3>");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("error: --instantiate 'c<3>' is not possible"));
+  EXPECT_THAT(lint("a<int>").output, HasSubstr("error: --instantiate 'a<int>' is not possible"));
+}
+
 TEST(CudaCommand, DatabaseAndFlags) {
   if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_database_run";

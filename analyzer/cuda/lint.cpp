@@ -323,8 +323,7 @@ bool blames_source(const std::string& refusal, const Toolkit& toolkit) {
 // Errors that left nothing to analyse. Where headers are missing, the errors are what follows from that: the source may
 // be good, and it is incomplete.
 bool is_unreadable(const Translation& t) {
-  return t.errors != 0 && t.kernels.empty() && t.other_kernels == 0 && t.missing_headers.empty() &&
-         t.refused_instances.empty();
+  return !t.first_errors.empty() && t.kernels.empty() && t.other_kernels == 0 && t.missing_headers.empty();
 }
 
 void report_errors(const Translation& t, const CompileCommand& command, Results& results) {
@@ -339,8 +338,16 @@ void report_errors(const Translation& t, const CompileCommand& command, Results&
 }
 
 // The faults of the input as a whole; false when there is nothing else to say about it.
-bool report_input(const Translation& t, const CompileCommand& command, const std::string& refusal, Results& results) {
-  for (const std::string& refused : t.refused_instances) fail(command, refused, results);
+bool report_input(const Translation& t, const CompileCommand& command, const SourceOptions& options,
+                  const std::string& refusal, Results& results) {
+  for (const Translation::RefusedInstance& refused : t.refused_instances) {
+    const std::string message = "--instantiate '" + refused.name + "' is not possible: " + refused.reason;
+    if (!refused.found && options.on_unknown_instance) {
+      options.on_unknown_instance(refused.name, message);
+    } else {
+      fail(command, message, results);
+    }
+  }
   const bool unreadable = is_unreadable(t);
   if (unreadable) {
     report_errors(t, command, results);
@@ -421,7 +428,7 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
     fail(command, translation->failure, results);
     return;
   }
-  if (!report_input(*translation, command, refusal, results)) return;
+  if (!report_input(*translation, command, source_options, refusal, results)) return;
   if (!source_options.keep_ptx.empty()) {
     std::ofstream out(source_options.keep_ptx);
     for (const std::string& ptx : translation->ptx)

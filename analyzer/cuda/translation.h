@@ -109,8 +109,13 @@ struct Translation {
     std::string message;
     Position at;
   };
-  std::vector<Error> first_errors;             // no more than anybody reads
-  std::vector<std::string> refused_instances;  // of Request::instantiate, with Clang's reason
+  std::vector<Error> first_errors;  // no more than anybody reads
+  struct RefusedInstance {
+    std::string name;    // of Request::instantiate
+    std::string reason;  // Clang's
+    bool found = false;  // there is such a template, and its body has errors
+  };
+  std::vector<RefusedInstance> refused_instances;
   std::string first_error;
   Position first_error_at;
   double parse_ms = 0, generate_ms = 0;

@@ -51,6 +51,7 @@ private:
   Translation& out_;
 };
 
+constexpr const char* kInstance = "tmemlint_instance_";
 constexpr unsigned kFirstInstance = 2;  // its line in what instances() writes
 
 class Consumer : public clang::ASTConsumer {
@@ -90,7 +91,9 @@ private:
 
   void note(const ParseError& error, const Places& places) {
     if (const std::string* instance = instance_at(error.at)) {
-      refuse(*instance, error.message);
+      // Clang's words about the wrong number or kind of arguments are about the variable that translate() adds.
+      const bool about_ours = error.message.find(kInstance) != std::string::npos;
+      refuse({*instance, about_ours ? "nothing of this name takes these arguments" : error.message, false});
       return;
     }
     constexpr size_t kMost = 20;
@@ -100,13 +103,15 @@ private:
   void note_instance(const clang::FunctionDecl& function, const Dropped& dropped) {
     if (!dropped.is_kernel) return;
     if (const std::string* instance = instance_at(function.getPointOfInstantiation()))
-      refuse(*instance, dropped.reason);
+      refuse({*instance, dropped.reason, true});
   }
 
-  void refuse(const std::string& instance, const std::string& reason) {
-    const std::string text = "--instantiate '" + instance + "' is not possible: " + reason;
-    if (std::find(out_.refused_instances.begin(), out_.refused_instances.end(), text) == out_.refused_instances.end())
-      out_.refused_instances.push_back(text);
+  // The first reason for each is enough.
+  void refuse(Translation::RefusedInstance refused) {
+    for (const Translation::RefusedInstance& known : out_.refused_instances) {
+      if (known.name == refused.name) return;
+    }
+    out_.refused_instances.push_back(std::move(refused));
   }
 
   clang::CompilerInstance& compiler_;
@@ -145,7 +150,7 @@ std::string absolute(llvm::StringRef path, llvm::StringRef folder) {
 std::string instances(const std::string& file, const std::vector<std::string>& names) {
   std::string out = "#include \"" + file + "\"\n";
   for (size_t i = 0; i < names.size(); ++i) {
-    out += "[[maybe_unused]] static auto* tmemlint_instance_" + std::to_string(i) + " = &" + names[i] + ";\n";
+    out += "[[maybe_unused]] static auto* " + std::string(kInstance) + std::to_string(i) + " = &" + names[i] + ";\n";
   }
   return out;
 }
