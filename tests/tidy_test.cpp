@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cuda/compile_command.h"
+
 namespace tmemlint {
 namespace {
 
@@ -192,8 +194,9 @@ TEST(CudaCommand, CompdbMakesTheFolder) {
 TEST(CudaCommand, CompdbServesLaunches) {
   if (!fs::exists(kBuild / "TmemTidy.so")) GTEST_SKIP() << "the clang-tidy module was not built";
   if (shell("clang-tidy-22 --version").status != 0) GTEST_SKIP() << "there is no clang-tidy-22";
-  const bool have_toolkit = fs::exists("/usr/local/cuda/include/cuda_runtime.h");
-  if (!have_toolkit) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  std::string problem;
+  const cuda::Toolkit toolkit = cuda::find_toolkit("", problem);
+  if (!toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
   const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb_launch";
   fs::create_directories(folder);
   std::ofstream(folder / "k.cu") << "#include <cuda_runtime.h>\n"
@@ -202,9 +205,8 @@ TEST(CudaCommand, CompdbServesLaunches) {
   std::ofstream(folder / "compile_commands.json")
       << R"([{"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -arch=sm_100a -c k.cu"}])";
   const Ran ran =
-      shell("cd " + folder.string() +
-            " && " TMEMLINT_BINARY " compdb --in . --out clang --cuda-path /usr/local/cuda && clang-tidy-22 --load=" +
-            (kBuild / "TmemTidy.so").string() + " -p clang '--checks=-*,tmem-*' k.cu");
+      shell("cd " + folder.string() + " && " TMEMLINT_BINARY " compdb --in . --out clang --cuda-path " + toolkit.path +
+            " && clang-tidy-22 --load=" + (kBuild / "TmemTidy.so").string() + " -p clang '--checks=-*,tmem-*' k.cu");
   EXPECT_THAT(ran.output, Not(HasSubstr("clang-diagnostic-error")));
   EXPECT_EQ(ran.status, 0) << ran.output;
 }
@@ -224,6 +226,23 @@ TEST(CudaCommand, AnInstanceHasToBeInOneOfTheSources) {
   EXPECT_EQ(ran.status, 2);
   EXPECT_THAT(ran.output, HasSubstr("error: --instantiate 'c<3>' is not possible"));
   EXPECT_THAT(lint("a<int>").output, HasSubstr("error: --instantiate 'a<int>' is not possible"));
+}
+
+TEST(CudaCommand, ExitCodeOfWhatIsNoSource) {
+  if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
+  const fs::path file = fs::path(testing::TempDir()) / "tmemlint_no_source.cu";
+  std::ofstream(file) << "__global__ void k( {\n int x = ;\n";
+  const Ran text = shell(TMEMLINT_BINARY " " + file.string());
+  EXPECT_EQ(text.status, 2);
+  EXPECT_THAT(text.output, HasSubstr("tmemlint_no_source.cu:2:"));
+  const Ran sarif = shell(TMEMLINT_BINARY " --format sarif " + file.string());
+  EXPECT_EQ(sarif.status, 2);
+  EXPECT_THAT(sarif.output, HasSubstr("\"executionSuccessful\": false"));
+  std::ofstream(file) << "__global__ void k(int* o) { o[0] = 1; }\n";
+  EXPECT_EQ(shell(TMEMLINT_BINARY " " + file.string()).status, 0);
+  const Ran target = shell(TMEMLINT_BINARY " " + file.string() + " -- -arch=sm_999");
+  EXPECT_EQ(target.status, 2);
+  EXPECT_THAT(target.output, HasSubstr("sm_999"));
 }
 
 TEST(CudaCommand, DatabaseAndFlags) {
