@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kFolder = std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/cuda/";
 
@@ -320,6 +321,32 @@ __global__ void __launch_bounds__(32) k(unsigned* out, unsigned a) { use(out); o
   EXPECT_EQ(results.summary.tcgen05, 2u);
 }
 
+TEST_F(CudaSource, MissingCommasAreAddedOnlyWhereTheyAreMissing) {
+  const report::Results results = check(R"cu(
+#define OUT(i) "=r"(d[i])
+#define OUT2(i) \
+  "=r"(d[i]), "=r"(d[i + 1])
+#define FIRST(i) "=r"(d[i]),
+__device__ void say(const char* a, int b);
+__global__ void __launch_bounds__(32) k(unsigned a, unsigned* out) {
+  unsigned d[4], x = 1'000;
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0,%1,%2,%3}, [%4];" : FIRST(0) "=r"(d[1]), OUT2(2) : "r"(a));
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0,%1}, [%2];" : OUT(0), OUT(1) : "r"(a));
+  asm volatile("tcgen05.wait::ld.sync.aligned;");
+  asm volatile(R"x(add.u32 %0, %1, %2; // )" : "r"(a) "r"(2)
+)x" : "=r"(x) : "r"((a + 1)) /* ) "r"(3) */
+    "r"(3));
+  out[threadIdx.x] = d[0] + d[1] + x;
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;" ::"r"(a));
+}
+)cu");
+  EXPECT_THAT(results.errors, IsEmpty());
+  for (const report::Incomplete& i : results.incomplete) EXPECT_THAT(i.reason, Not(HasSubstr("left out")));
+  EXPECT_EQ(results.summary.tcgen05, 4u);
+  // The comma took the place of no newline.
+  EXPECT_TRUE(loud(results).count({"tmem-alloc-size", "k.cu", 16}) != 0);
+}
+
 TEST_F(CudaSource, ALostCalleeIsSaid) {
   const report::Results results = check(std::string(kAllocateAndFree) + R"(
 __device__ void broken(unsigned* out) { out[1] = not_declared(3); }
@@ -363,6 +390,61 @@ __global__ void __launch_bounds__(32) generic(T* out) { use(out); if (N > 2) use
   const report::Results instantiated = run(file, {}, options);
   EXPECT_TRUE(instantiated.incomplete.empty());
   EXPECT_EQ(instantiated.summary.tcgen05, 4u);
+}
+
+TEST_F(CudaSource, InstancesThatCannotBeHadAreErrors) {
+  const std::string file = write(std::string(kAllocateAndFree) + R"(
+template <int N> __global__ void __launch_bounds__(32) generic(unsigned* out) { use(out); out[1] = N; }
+template <int N> __global__ void __launch_bounds__(32) picky(unsigned* out) { static_assert(N > 4, "too small"); use(out); }
+)");
+  SourceOptions options;
+  options.via = Via::kClang;
+  auto errors_with = [&](std::vector<std::string> instances) {
+    options.instantiate = std::move(instances);
+    return run(file, {}, options).errors;
+  };
+  EXPECT_THAT(errors_with({"generic<3>", "picky<5>"}), IsEmpty());
+  for (const char* wrong : {"generik<3>", "generic<3, 4>", "generic<int>", "nothing<1>", "picky<3>"}) {
+    const std::vector<report::InputError> errors = errors_with({"generic<3>", wrong});
+    ASSERT_FALSE(errors.empty()) << wrong;
+    for (const report::InputError& error : errors)
+      EXPECT_THAT(error.message, HasSubstr("--instantiate '" + std::string(wrong) + "'"));
+  }
+}
+
+TEST_F(CudaSource, WhatIsNoSourceIsAnInputError) {
+  for (const char* text :
+       {"__global__ void k( {\n int x = ;\n", "__global__ void k(int* o) {\n  *o = ;\n}\n", "\1\2\377("}) {
+    const report::Results results = check(text);
+    ASSERT_FALSE(results.errors.empty()) << text;
+    EXPECT_NE(results.errors[0].text, nullptr);
+  }
+  EXPECT_EQ(check("__global__ void k(int* o) {\n  *o = ;\n}\n").errors.size(), 1u);
+  // A library that is not there is no fault of the source.
+  EXPECT_THAT(check("#include <not_there.h>\n__global__ void k(int* o) { library::go(o); }\n").errors, IsEmpty());
+}
+
+TEST_F(CudaSource, ATargetThatClangDoesNotKnow) {
+  const report::Results results = check(kAllocateAndFree, {"-arch=sm_999"});
+  ASSERT_EQ(results.errors.size(), 1u);
+  EXPECT_THAT(results.errors[0].message, HasSubstr("sm_999"));
+}
+
+TEST_F(CudaSource, WhatNvccRefusesTooIsAnInputError) {
+  std::string problem;
+  SourceOptions options;
+  options.toolkit = find_toolkit("", problem);
+  if (find_nvcc({}, options.toolkit).empty()) GTEST_SKIP() << "there is no nvcc on this machine";
+  const std::string file = write(std::string(kAllocateAndFree) + R"(
+__global__ void __launch_bounds__(32) wrong(unsigned* out) { use(out); out[2] = not_declared; }
+__global__ void __launch_bounds__(32) good(unsigned* out) { use(out); }
+)");
+  const report::Results by_both = run(file, {}, options);
+  ASSERT_EQ(by_both.errors.size(), 1u);
+  EXPECT_THAT(by_both.errors[0].message, HasSubstr("not_declared"));
+  EXPECT_EQ(by_both.summary.tcgen05, 2u);  // what could be taken was looked at
+  options.via = Via::kClang;
+  EXPECT_THAT(run(file, {}, options).errors, IsEmpty());
 }
 
 TEST_F(CudaSource, NothingSeenIsSaid) {
@@ -410,6 +492,46 @@ __global__ void __launch_bounds__(32) k(unsigned a) {
 }
 )");
   EXPECT_TRUE(loud(run(file, {}, options)).count({"tmem-alloc-size", "k.cu", 3}) != 0);
+}
+
+TEST_F(CudaSource, LaunchesAreTaken) {
+  const std::string file = write(std::string("#include <cuda_runtime.h>\n") + kAllocateAndFree + R"(
+template <int N> __global__ void __launch_bounds__(32) k(unsigned* out) { use(out); out[1] = N; }
+void go(unsigned* out) { k<3><<<1, 32>>>(out); k<4><<<dim3(1, 2), 32, 64, nullptr>>>(out); }
+)");
+  std::string problem;
+  for (const char* toolkit : {"none", ""}) {
+    SourceOptions options;
+    options.via = Via::kClang;
+    options.toolkit = find_toolkit(toolkit, problem);
+    Request request;
+    request.file = file;
+    request.arguments = adapt({}, options.toolkit).clang;
+    request.cuda_path = options.toolkit.path;
+    Translation t;
+    clang_front_end(problem)(request, t);
+    EXPECT_EQ(t.errors, 0u) << t.first_error;
+    EXPECT_EQ(t.kernels.size(), 2u);
+  }
+}
+
+TEST_F(CudaSource, CooperativeGroupsOfAClusterAreTaken) {
+  std::string problem;
+  SourceOptions options;
+  options.via = Via::kClang;
+  options.toolkit = find_toolkit("", problem);
+  if (!options.toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const std::string file = write(std::string("#include <cooperative_groups.h>\n") + kAllocateAndFree + R"(
+__global__ void __cluster_dims__(2) __launch_bounds__(32) k(unsigned* out) {
+  use(out);
+  cooperative_groups::this_cluster().sync();
+  out[1] = cooperative_groups::this_cluster().block_rank();
+}
+)");
+  const report::Results results = run(file, {}, options);
+  EXPECT_THAT(results.errors, IsEmpty());
+  EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
+  EXPECT_EQ(results.summary.tcgen05, 2u);
 }
 
 TEST_F(CudaSource, FixesMakeThePlaceWhereTheyGo) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cuda/compile_command.h"
+
 namespace tmemlint {
 namespace {
 
@@ -167,6 +169,80 @@ TEST(CudaCommand, CompdbWritesClangCommands) {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   EXPECT_THAT(text, HasSubstr("--cuda-gpu-arch=sm_100a"));
   EXPECT_THAT(text, Not(HasSubstr("\"-G\"")));
+}
+
+TEST(CudaCommand, CompdbMakesTheFolder) {
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb_new";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -c k.cu"}])";
+  auto compdb = [&](const std::string& out) {
+    return shell("cd " + folder.string() + " && " TMEMLINT_BINARY " compdb --in . --cuda-path none --out " + out)
+        .status;
+  };
+  for (const char* out : {"new/clang", "other/", "new/clang"}) {
+    EXPECT_EQ(compdb(out), 0) << out;
+    EXPECT_TRUE(fs::is_regular_file(folder / out / "compile_commands.json")) << out;
+  }
+  EXPECT_EQ(compdb("new/file.json"), 0);
+  EXPECT_TRUE(fs::is_regular_file(folder / "new/file.json"));
+  EXPECT_EQ(compdb("./"), 2);  // its own input
+  EXPECT_EQ(compdb("compile_commands.json/sub"), 2);
+}
+
+TEST(CudaCommand, CompdbServesLaunches) {
+  if (!fs::exists(kBuild / "TmemTidy.so")) GTEST_SKIP() << "the clang-tidy module was not built";
+  if (shell("clang-tidy-22 --version").status != 0) GTEST_SKIP() << "there is no clang-tidy-22";
+  std::string problem;
+  const cuda::Toolkit toolkit = cuda::find_toolkit("", problem);
+  if (!toolkit.found()) GTEST_SKIP() << "there is no CUDA toolkit on this machine";
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_compdb_launch";
+  fs::create_directories(folder);
+  std::ofstream(folder / "k.cu") << "#include <cuda_runtime.h>\n"
+                                    "__global__ void k(float* o) { o[0] = 1; }\n"
+                                    "void go(float* o) { k<<<1, 128>>>(o); }\n";
+  std::ofstream(folder / "compile_commands.json")
+      << R"([{"directory": ")" << folder.string() << R"(", "file": "k.cu", "command": "nvcc -arch=sm_100a -c k.cu"}])";
+  const Ran ran =
+      shell("cd " + folder.string() + " && " TMEMLINT_BINARY " compdb --in . --out clang --cuda-path " + toolkit.path +
+            " && clang-tidy-22 --load=" + (kBuild / "TmemTidy.so").string() + " -p clang '--checks=-*,tmem-*' k.cu");
+  EXPECT_THAT(ran.output, Not(HasSubstr("clang-diagnostic-error")));
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+TEST(CudaCommand, AnInstanceHasToBeInOneOfTheSources) {
+  if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
+  const fs::path folder = fs::path(testing::TempDir()) / "tmemlint_instances";
+  fs::create_directories(folder);
+  std::ofstream(folder / "a.cu") << "template <int N> __global__ void a(int* o) { o[0] = N; }\n";
+  std::ofstream(folder / "b.cu") << "__global__ void b(int* o) { o[0] = 1; }\n";
+  auto lint = [&](const std::string& instance) {
+    return shell("cd " + folder.string() + " && " TMEMLINT_BINARY " --cuda-path none a.cu b.cu --instantiate '" +
+                 instance + "'");
+  };
+  EXPECT_EQ(lint("a<3>").status, 0);
+  const Ran ran = lint("c<3>");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.output, HasSubstr("error: --instantiate 'c<3>' is not possible"));
+  EXPECT_THAT(lint("a<int>").output, HasSubstr("error: --instantiate 'a<int>' is not possible"));
+}
+
+TEST(CudaCommand, ExitCodeOfWhatIsNoSource) {
+  if (!fs::exists(kBuild / "tmemlint_clang.so")) GTEST_SKIP() << "the Clang front end was not built";
+  const fs::path file = fs::path(testing::TempDir()) / "tmemlint_no_source.cu";
+  std::ofstream(file) << "__global__ void k( {\n int x = ;\n";
+  const Ran text = shell(TMEMLINT_BINARY " " + file.string());
+  EXPECT_EQ(text.status, 2);
+  EXPECT_THAT(text.output, HasSubstr("tmemlint_no_source.cu:2:"));
+  const Ran sarif = shell(TMEMLINT_BINARY " --format sarif " + file.string());
+  EXPECT_EQ(sarif.status, 2);
+  EXPECT_THAT(sarif.output, HasSubstr("\"executionSuccessful\": false"));
+  std::ofstream(file) << "__global__ void k(int* o) { o[0] = 1; }\n";
+  EXPECT_EQ(shell(TMEMLINT_BINARY " " + file.string()).status, 0);
+  const Ran target = shell(TMEMLINT_BINARY " " + file.string() + " -- -arch=sm_999");
+  EXPECT_EQ(target.status, 2);
+  EXPECT_THAT(target.output, HasSubstr("sm_999"));
 }
 
 TEST(CudaCommand, DatabaseAndFlags) {

@@ -11,6 +11,18 @@
 #include "analyzer/cuda/database.h"
 
 namespace tmemlint::cli {
+namespace {
+
+// What is there decides; else a name that ends in .json is a file's, and any other is that of a folder, since Clang's
+// tools look for compile_commands.json in one.
+bool names_folder(const std::string& out) {
+  std::error_code ignored;
+  if (out.empty()) return false;
+  if (out.back() == '/' || std::filesystem::is_directory(out, ignored)) return true;
+  return !std::filesystem::exists(out, ignored) && std::filesystem::path(out).extension() != ".json";
+}
+
+}  // namespace
 
 int compdb(int argc, const char* const* argv) {
   std::string in;
@@ -22,7 +34,9 @@ int compdb(int argc, const char* const* argv) {
       "Clang's. Write it to a folder of its own and give that to clang-tidy -p.",
       "tmemlint compdb");
   app.add_option("--in,-p", in, "compile_commands.json, or the folder it is in")->required()->option_text("PATH");
-  app.add_option("--out,-o", out, "Write to this file (or into this folder) instead of to standard output")
+  app.add_option(
+         "--out,-o", out,
+         "Write to this .json file, or into this folder (which is made when needed), instead of to standard output")
       ->option_text("PATH");
   app.add_option("--cuda-path", cuda_path, "The CUDA toolkit, or none")->option_text("FOLDER");
   auto failed = [](const std::string& what) {
@@ -43,10 +57,16 @@ int compdb(int argc, const char* const* argv) {
   if (!problem.empty()) return failed(problem);
   const std::string text = cuda::clang_database(commands, toolkit, problem);
   if (!problem.empty()) return failed(problem);
-  std::error_code ignored;
-  if (!out.empty() && std::filesystem::is_directory(out, ignored)) out += "/compile_commands.json";
+  const bool is_folder = names_folder(out);
+  const std::string folder = out;
+  if (is_folder) out = (std::filesystem::path(out) / "compile_commands.json").string();
   if (!out.empty() && (same_file(out, in) || same_file(out, in + "/compile_commands.json")))
     return failed("--out would overwrite " + in);
+  if (is_folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return failed("cannot make the folder " + folder + ": " + error.message());
+  }
   problem = write_report(text, out);
   return problem.empty() ? static_cast<int>(kClean) : static_cast<int>(failed(problem));
 }

@@ -111,6 +111,7 @@ report::Results lint_all(const std::vector<std::string>& files, const Options& o
       results.errors.push_back({file, nullptr, {}, std::string("tmemlint itself failed here: ") + error.what()});
     }
   }
+  sources.finish(results);
   report::finish(results);
   results.summary.files = read;
   return results;

@@ -65,7 +65,18 @@ void Sources::lint(const std::string& file, const Options& options, report::Resu
       command.arguments.erase(command.arguments.begin());
     }
   }
+  ++linted_;
+  source_options.on_unknown_instance = [&](const std::string& instance, const std::string& message) {
+    Unknown& unknown = unknown_instances_[instance];
+    if (++unknown.sources == 1) unknown = {1, file, message};
+  };
   cuda::lint_source(command, source_options, options, results);
+}
+
+void Sources::finish(report::Results& results) const {
+  for (const auto& [instance, unknown] : unknown_instances_) {
+    if (unknown.sources == linted_) results.errors.push_back({unknown.file, nullptr, {}, unknown.message});
+  }
 }
 
 }  // namespace tmemlint::cli

@@ -334,10 +334,17 @@ void add_common(const Architecture& a, const Toolkit& toolkit, std::vector<strin
   std::vector<string> first{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=" + clang_name_of(a), "-nocudalib"};
   // Else Clang takes the PTX version from a toolkit that it finds somewhere, or a very old one.
   first.insert(first.end(), {"-Xclang", "-target-feature", "-Xclang", "+ptx90"});
+  // Without libdevice the driver leaves out which CUDA this is, and Clang then wants the launch functions of CUDA 9.
+  const string version = toolkit.found() && toolkit.major != 0
+                             ? std::to_string(toolkit.major) + "." + std::to_string(toolkit.minor)
+                             : "13.0";
+  first.insert(first.end(), {"-Xclang", "-target-sdk-version=" + version});
   first.insert(first.end(), {"-ferror-limit=0", "-w", "-Wno-unknown-cuda-version", "-Wno-unknown-warning-option",
                              "-Wno-unused-command-line-argument"});
   // CUTLASS turns its SM100 code off for Clang unless told otherwise.
   first.insert(first.end(), {"-DCUTLASS_ARCH_MMA_SM100_SUPPORTED=1", "-DCUTLASS_ARCH_MMA_SM100_ENABLED=1"});
+  // The same in CUDA's cooperative groups: this_cluster() and its kind are there for nvcc only.
+  if (a.number >= 90) first.emplace_back("-D_CG_CLUSTER_INTRINSICS_AVAILABLE=1");
   const string family = std::to_string(a.number * 10);
   if (a.variant == 'a') {
     first.push_back("-D__CUDA_ARCH_SPECIFIC__=" + family);

@@ -330,6 +330,51 @@ void fail(const CompileCommand& command, const std::string& message, Results& re
   results.errors.push_back(std::move(error));
 }
 
+// Whether nvcc found a fault in the author's source, rather than in its own surroundings (no host compiler, or one that
+// its headers do not support).
+bool blames_source(const std::string& refusal, const Toolkit& toolkit) {
+  const bool has_place =
+      refusal.find("): error") != std::string::npos || refusal.find(": error: ") != std::string::npos;
+  return has_place && (!toolkit.found() || refusal.find(toolkit.path + "/") == std::string::npos);
+}
+
+// Errors that left nothing to analyse. Where headers are missing, the errors are what follows from that: the source may
+// be good, and it is incomplete.
+bool is_unreadable(const Translation& t) {
+  return !t.first_errors.empty() && t.kernels.empty() && t.other_kernels == 0 && t.missing_headers.empty();
+}
+
+void report_errors(const Translation& t, const CompileCommand& command, Results& results) {
+  Texts texts;
+  for (const Translation::Error& e : t.first_errors) {
+    fail(command, e.message, results);
+    if (e.at.line == 0) continue;
+    const report::Place place = texts.place(e.at);
+    results.errors.back().text = place.text;
+    results.errors.back().span = place.span;
+  }
+}
+
+// The faults of the input as a whole; false when there is nothing else to say about it.
+bool report_input(const Translation& t, const CompileCommand& command, const SourceOptions& options,
+                  const std::string& refusal, Results& results) {
+  for (const Translation::RefusedInstance& refused : t.refused_instances) {
+    const std::string message = "--instantiate '" + refused.name + "' is not possible: " + refused.reason;
+    if (!refused.found && options.on_unknown_instance) {
+      options.on_unknown_instance(refused.name, message);
+    } else {
+      fail(command, message, results);
+    }
+  }
+  const bool unreadable = is_unreadable(t);
+  if (unreadable) {
+    report_errors(t, command, results);
+  } else if (!refusal.empty()) {
+    fail(command, refusal, results);
+  }
+  return !unreadable || !t.dropped.empty() || !t.uninstantiated.empty();
+}
+
 }  // namespace
 
 void lint_translation(const Translation& translation, const std::string& file, const std::string& target,
@@ -382,18 +427,26 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
     translate(request, *again);
     if (again->failure.empty()) translation = std::move(again);
   }
+  std::string refusal;
   if (source_options.via == Via::kAuto && source_options.instantiate.empty()) {
     const std::string why = poor(*translation);
-    if (!why.empty() && lint_by_nvcc(command, adapted, source_options, options, results).empty()) {
+    const std::string refused =
+        why.empty() ? std::string() : lint_by_nvcc(command, adapted, source_options, options, results);
+    if (!why.empty() && refused.empty()) {
       results.assumptions.push_back(command.file +
                                     ": taken through nvcc, without the rules that only the source shows, since " + why);
       return;
     }
+    // Clang has errors and nvcc refuses it, too: nobody compiles this. A missing header says nothing about the rest.
+    if (translation->errors != 0 && translation->missing_headers.empty() &&
+        blames_source(refused, source_options.toolkit))
+      refusal = refused;
   }
   if (!translation->failure.empty()) {
     fail(command, translation->failure, results);
     return;
   }
+  if (!report_input(*translation, command, source_options, refusal, results)) return;
   if (!source_options.keep_ptx.empty()) {
     std::ofstream out(source_options.keep_ptx);
     for (const std::string& ptx : translation->ptx)

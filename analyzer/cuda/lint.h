@@ -1,6 +1,7 @@
 // One CUDA source in, findings on the author's lines out.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SourceOptions {
   Toolkit toolkit;
   std::vector<std::string> instantiate;
   std::string keep_ptx;  // a file to write the PTX to; empty: none
+  // Told the instance and a message when the source has no such template; without it, that is an input error.
+  std::function<void(const std::string&, const std::string&)> on_unknown_instance;
 };
 
 // Appends to `results`; an input that cannot be taken at all is an input error.

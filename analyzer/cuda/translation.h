@@ -105,6 +105,17 @@ struct Translation {
   uint32_t tcgen05_statements = 0;  // asm statements with tcgen05 instructions that are compiled for the device
   uint32_t other_kernels = 0;       // that have nothing to do with tcgen05; their PTX is not made
   uint32_t errors = 0;              // that Clang reported, in device code or not
+  struct Error {
+    std::string message;
+    Position at;
+  };
+  std::vector<Error> first_errors;  // no more than anybody reads
+  struct RefusedInstance {
+    std::string name;    // of Request::instantiate
+    std::string reason;  // Clang's
+    bool found = false;  // there is such a template, and its body has errors
+  };
+  std::vector<RefusedInstance> refused_instances;
   std::string first_error;
   Position first_error_at;
   double parse_ms = 0, generate_ms = 0;

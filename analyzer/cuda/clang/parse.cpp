@@ -1,4 +1,5 @@
 // The module's door: parses one CUDA source for the device and generates its PTX.
+#include <clang/Basic/DiagnosticDriver.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Lex/PPCallbacks.h>
@@ -7,6 +8,7 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "analyzer/cuda/bundled_headers.h"
@@ -49,6 +51,9 @@ private:
   Translation& out_;
 };
 
+constexpr const char* kInstance = "tmemlint_instance_";
+constexpr unsigned kFirstInstance = 2;  // its line in what instances() writes
+
 class Consumer : public clang::ASTConsumer {
 public:
   Consumer(clang::CompilerInstance& compiler, const Request& request, const Errors& errors, Translation& out)
@@ -63,7 +68,9 @@ public:
       out_.first_error = errors_.errors.front().message;
       out_.first_error_at = places.of(errors_.errors.front().at);
     }
+    for (const ParseError& error : errors_.errors) note(error, places);
     Scan found = scan(context, errors_.errors, places);
+    for (size_t i = 0; i < found.dropped.size(); ++i) note_instance(*found.dropped_functions[i], found.dropped[i]);
     const GenerateInput input{context, compiler_.getHeaderSearchOpts(), compiler_.getPreprocessorOpts(),
                               compiler_.getVirtualFileSystemPtr()};
     generate(input, found, places, out_);
@@ -71,6 +78,42 @@ public:
   }
 
 private:
+  // Where Clang names a place in the source that translate() writes, it is about one of the asked-for instances.
+  const std::string* instance_at(clang::SourceLocation location) const {
+    const clang::SourceManager& sources = compiler_.getSourceManager();
+    if (request_.instantiate.empty() || location.isInvalid()) return nullptr;
+    const clang::SourceLocation at = sources.getExpansionLoc(location);
+    if (!sources.isInMainFile(at)) return nullptr;
+    const unsigned line = sources.getExpansionLineNumber(at);
+    const size_t index = std::max(line, kFirstInstance) - kFirstInstance;
+    return &request_.instantiate[std::min(index, request_.instantiate.size() - 1)];
+  }
+
+  void note(const ParseError& error, const Places& places) {
+    if (const std::string* instance = instance_at(error.at)) {
+      // Clang's words about the wrong number or kind of arguments are about the variable that translate() adds.
+      const bool about_ours = error.message.find(kInstance) != std::string::npos;
+      refuse({*instance, about_ours ? "nothing of this name takes these arguments" : error.message, false});
+      return;
+    }
+    constexpr size_t kMost = 20;
+    if (out_.first_errors.size() < kMost) out_.first_errors.push_back({error.message, places.of(error.at)});
+  }
+
+  void note_instance(const clang::FunctionDecl& function, const Dropped& dropped) {
+    if (!dropped.is_kernel) return;
+    if (const std::string* instance = instance_at(function.getPointOfInstantiation()))
+      refuse({*instance, dropped.reason, true});
+  }
+
+  // The first reason for each is enough.
+  void refuse(Translation::RefusedInstance refused) {
+    for (const Translation::RefusedInstance& known : out_.refused_instances) {
+      if (known.name == refused.name) return;
+    }
+    out_.refused_instances.push_back(std::move(refused));
+  }
+
   clang::CompilerInstance& compiler_;
   const Request& request_;
   const Errors& errors_;
@@ -107,7 +150,7 @@ std::string absolute(llvm::StringRef path, llvm::StringRef folder) {
 std::string instances(const std::string& file, const std::vector<std::string>& names) {
   std::string out = "#include \"" + file + "\"\n";
   for (size_t i = 0; i < names.size(); ++i) {
-    out += "[[maybe_unused]] static auto* tmemlint_instance_" + std::to_string(i) + " = &" + names[i] + ";\n";
+    out += "[[maybe_unused]] static auto* " + std::string(kInstance) + std::to_string(i) + " = &" + names[i] + ";\n";
   }
   return out;
 }
@@ -135,6 +178,7 @@ void translate(const Request& request, Translation& out) {
     memory->addFile(main, 0, llvm::MemoryBuffer::getMemBufferCopy(text, main));
   }
   std::vector<std::string> command{"clang++", "-fsyntax-only", "-fno-caret-diagnostics"};
+  command.emplace_back("-fno-spell-checking");  // what was written is to be looked at, not what may have been meant
   command.insert(command.end(), request.arguments.begin(), request.arguments.end());
   command.insert(command.end(), {"-isystem", kBundledFolder + std::string("/any"), "-include",
                                  kBundledFolder + std::string("/any/tmemlint_shim.h")});
@@ -149,6 +193,13 @@ void translate(const Request& request, Translation& out) {
   clang::tooling::ToolInvocation invocation(command, std::make_unique<Action>(request, errors, out), files.get());
   invocation.setDiagnosticConsumer(&errors);
   invocation.run();
+  for (const ParseError& error : errors.errors) {
+    // The driver goes on without the target, and everything in the source is wrong then.
+    if (error.id != clang::diag::err_drv_offload_bad_gpu_arch) continue;
+    out = Translation{};
+    out.failure = error.message;
+    return;
+  }
   if (out.parse_ms == 0 && out.failure.empty()) {
     out.failure = errors.errors.empty() ? "Clang did not come to parse it" : errors.errors.front().message;
   }

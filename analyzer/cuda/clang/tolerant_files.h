@@ -5,8 +5,8 @@
 
 namespace tmemlint::cuda {
 
-// nvcc takes asm operands without the comma between them: `: "r"(a)  "l"(b)`. Where blanks stand, one becomes the
-// comma, so that no position changes. Files below `untouched` (the toolkit) are left alone.
+// nvcc takes asm operands without the comma between them: `: "r"(a)  "l"(b)`. Where a blank stands between them,
+// it becomes the comma, so that no position changes. Files below `untouched` (the toolkit) are left alone.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> tolerant(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files,
                                                          std::string untouched);
 
