@@ -25,15 +25,7 @@ constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
 constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 
-constexpr uint32_t kOffsetMask = (1u << kernel::kRankShift) - 1;
 constexpr uint32_t kQuantum = 20'000;
-
-uint32_t rank_of(uint32_t address) {
-  return address >> kernel::kRankShift;
-}
-uint32_t in_rank(uint32_t address, uint32_t rank) {
-  return (address & kOffsetMask) | (rank << kernel::kRankShift);
-}
 
 bool is_protocol(Action a) {
   switch (a) {

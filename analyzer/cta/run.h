@@ -21,6 +21,14 @@
 
 namespace tmemlint::cta {
 
+// Addresses of shared memory carry the CTA's rank above the offset.
+inline uint32_t rank_of(uint32_t address) {
+  return address >> kernel::kRankShift;
+}
+inline uint32_t in_rank(uint32_t address, uint32_t rank) {
+  return (address & ((1u << kernel::kRankShift) - 1)) | (rank << kernel::kRankShift);
+}
+
 // How a scenario decides what is unknown.
 struct Policy {
   uint32_t trips = 2;          // times round a loop whose end is not known
