@@ -59,10 +59,11 @@ public:
     for (const auto& [warp, list] : lines) {
       auto role = std::find_if(roles.begin(), roles.end(),
                                [&, &lines_of_it = list](const auto& r) { return r.first == lines_of_it; });
-      if (role == roles.end())
+      if (role == roles.end()) {
         roles.push_back({list, {warp}});
-      else
+      } else {
         role->second.push_back(warp);
+      }
     }
     for (const auto& [list, warps] : roles) print(list, warps);
     return std::move(out_);

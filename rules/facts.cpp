@@ -93,8 +93,7 @@ bool Context::may_equal(const Value& a, const Value& b) const {
   if (x && y)
     return std::any_of(x->begin(), x->end(), [&](uint64_t n) { return std::binary_search(y->begin(), y->end(), n); });
   // One base and different offsets are different places; other unknowns may be anything.
-  if (a.base == b.base) return false;
-  return true;
+  return a.base != b.base;
 }
 
 report::Place Context::place(At at) const {
@@ -246,9 +245,10 @@ void Context::fold_floods() {
     kept.push_back(std::move(m));
   }
   for (const auto& [key, count] : counts) {
-    if (count > kMost)
+    if (count > kMost) {
       kept[last[key]].draft.message +=
           "; and " + std::to_string(count - kMost) + " more findings like this in the kernel";
+    }
   }
   merged_ = std::move(kept);
 }
@@ -272,10 +272,11 @@ void Context::end() {
     std::sort(m.warps.begin(), m.warps.end());
     m.warps.erase(std::unique(m.warps.begin(), m.warps.end()), m.warps.end());
     f.warps = std::move(m.warps);
-    if (m.draft.warp != nullptr && m.draft.node != kNone)
+    if (m.draft.warp != nullptr && m.draft.node != kNone) {
       f.path = path_to(*m.draft.warp, m.draft.node);
-    else
+    } else {
       f.path = scenario_path(m.draft.decisions);
+    }
     results_.findings.push_back(std::move(f));
   }
   merged_.clear();

@@ -64,7 +64,7 @@ void check_lane_window(Context& context) {
           starts.assign(seen->second.lanes.begin(), seen->second.lanes.end());
       }
       if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
-      const uint64_t first = 32 * (w.warp % 4);
+      const uint64_t first = uint64_t{32} * (w.warp % 4);
       for (uint64_t start : starts) {
         // The lane field has more bits than there are lanes. Published kernels of CTA pairs add 128 times the rank to
         // the lane; which lane that is modulo 128 is what counts here, and that they do is a note.

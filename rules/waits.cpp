@@ -2,8 +2,6 @@
 
 namespace tmemlint::rules {
 
-using warp::Event;
-
 Footprint footprint(const Context& context, const warp::Value& address, uint32_t executing, const ptx::Form& form) {
   Footprint out;
   const TmemAddress a = context.tmem_address(address, executing);

@@ -49,9 +49,10 @@ public:
       std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
       if (unfinished_) reason += "the budget of " + std::to_string(setting_.step_budget) + " steps was used up";
       if (unfinished_ && untried != 0) reason += ", and ";
-      if (untried != 0)
+      if (untried != 0) {
         reason += "of " + std::to_string(first.choices.size()) + " unknown conditions " + std::to_string(untried) +
                   " were taken one way";
+      }
       note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
     one_finding_each();

@@ -152,10 +152,11 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       w->index = static_cast<uint32_t>(warps_.size());
       w->machine.common = this;
       w->machine.serial = &serial_;
-      if (w->machine.existing() == 0)
+      if (w->machine.existing() == 0) {
         w->state = State::kOver;
-      else
+      } else {
         w->waiting.push_back({{0, w->machine.existing(), false}, {}, true});
+      }
       w->step = program_.code[0].first;
       warps_.push_back(std::move(w));
     }
@@ -192,10 +193,11 @@ void Run::tick_access() {
 void Run::erase_words(uint32_t begin, uint32_t end) {
   auto at = words_.lower_bound(begin >= 16 ? begin - 16 : 0);
   while (at != words_.end() && at->first < end) {
-    if (at->first + at->second.bytes > begin)
+    if (at->first + at->second.bytes > begin) {
       at = words_.erase(at);
-    else
+    } else {
       ++at;
+    }
   }
 }
 
@@ -516,10 +518,11 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
   w.machine.present = front.at.lanes;
   const uint32_t loop = warp::headed(graph_, front.at.block);
   if (loop != kNone) {
-    if (front.at.again)
+    if (front.at.again) {
       ++w.rounds[loop];
-    else
+    } else {
       w.rounds[loop] = 0;
+    }
     front.at.again = false;
   }
   w.step = program_.code[front.at.block].first;
@@ -544,10 +547,11 @@ bool Run::leave(Warp& w, uint32_t b) {
       lanes_exit(w, lanes, block.ender);
       break;
     case Ending::kJump:
-      if (block.successors.empty())
+      if (block.successors.empty()) {
         lanes_exit(w, lanes, block.ender);
-      else
+      } else {
         wait(block.successors[0], lanes);
+      }
       break;
     case Ending::kBranch: {
       Value p = w.machine.read_register(block.condition);

@@ -162,10 +162,10 @@ private:
   };
 
   // CommonMemory
-  warp::Value load_shared(uint64_t address, unsigned bytes, bool polls) override;
+  warp::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
   bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
   void atomic(Warp& w, const warp::Step& step);
-  void store_shared(uint64_t address, unsigned bytes, const warp::Value* value) override;
+  void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
   warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
   void erase_words(uint32_t begin, uint32_t end);
 
@@ -230,7 +230,7 @@ private:
   void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
              uint8_t halves, uint32_t rank, bool certain);
   void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
-  void freed(Warp& w, const Access& earlier, uint32_t instruction, uint32_t rank, uint32_t cta_group);
+  void freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, uint32_t cta_group);
   uint32_t start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes);
   bool knows_cta(const Warp& w, uint32_t rank) const;
   uint32_t last_release(const Operation& op, uint32_t until) const;

@@ -44,10 +44,11 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   bool rest = false;
   for (const warp::Terms::Part& part : terms_.parts(one.base)) {
     const auto found = part.coefficient == 1 ? allocation_of_.find(part.term) : allocation_of_.end();
-    if (found != allocation_of_.end() && it == allocation_of_.end())
+    if (found != allocation_of_.end() && it == allocation_of_.end()) {
       it = found;
-    else
+    } else {
       rest = true;
+    }
   }
   if (it == allocation_of_.end()) {
     // A stage that is chosen by what is not known: chosen now.
@@ -193,10 +194,11 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
         const Operation& last = operations_[accesses_[column.last_write].operation];
         const bool same_batch = last.warp == mine.warp && last.form.completion == mine.form.completion &&
                                 last.commit == 0 && last.waited == 0;
-        if (!same_batch)
+        if (!same_batch) {
           column.older_write = column.last_write;
-        else
+        } else {
           operations_[operation].batch = last.batch;
+        }
       }
       column.last_write = id;
     }
@@ -312,10 +314,11 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
     s.used = a.used;
   };
   if (cta_group == 2 && peer) {
-    if (a.by_commit())
+    if (a.by_commit()) {
       named(see(Fault::kPairFree, w, here, a.instruction));
-    else if (rank != w.rank)
+    } else if (rank != w.rank) {
       named(see(Fault::kPairFreeLoads, w, here, a.instruction));
+    }
     return;
   }
   if (rank != w.rank) return;
@@ -618,10 +621,11 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
   Places& seen = places[{step.instruction, w.number}];
-  if (at.known)
+  if (at.known) {
     seen.lanes.insert(at.lane);
-  else
+  } else {
     seen.all = false;
+  }
   // A warp reaches the 32 lanes of its place in the warpgroup, whatever else the address says.
   const uint32_t window = (w.number % 4) * 2;
   auto halves = static_cast<uint8_t>(3u << window);

@@ -114,10 +114,11 @@ std::string block_assumption(const Launch& launch, std::string_view kernel) {
 std::string assumption(const Launch& launch, std::string_view kernel) {
   std::string out = block_assumption(launch, kernel);
   if (launch.cluster_is_guess() && launch.ctas() > 1) {
-    if (out.empty())
+    if (out.empty()) {
       out = std::string(kernel) + ": ";
-    else
+    } else {
       out += "; ";
+    }
     out += "no cluster is stated; a pair of CTAs assumed; give --cluster if it is another";
   }
   return out;

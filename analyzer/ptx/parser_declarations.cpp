@@ -348,7 +348,7 @@ bool Parser::parse_variable(Declaration declaration) {
   if (!parse_register_count(count)) return false;
   uint64_t elements = 1;
   if (!parse_extents(variable, elements)) return false;
-  uint64_t bytes = saturating_product(elements, bits(variable.type) / 8 * declaration.vector);
+  uint64_t bytes = saturating_product(elements, uint64_t{bits(variable.type) / 8} * declaration.vector);
   variable.size = variable.is_unsized ? 0 : bytes;
   if (token().is('=')) {
     next();

@@ -866,10 +866,11 @@ private:
     std::vector<PendingLoad>& loads = change().loads;
     auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
                                [](const PendingLoad& q, uint32_t l) { return q.load < l; });
-    if (at != loads.end() && at->load == p.load)
+    if (at != loads.end() && at->load == p.load) {
       *at = p;
-    else
+    } else {
       loads.insert(at, p);
+    }
   }
 
   static Held& held_of(std::vector<Held>& held, uint32_t term) {
@@ -902,10 +903,11 @@ private:
     Protocol& p = change();
     if (address.base != 0 && terms_[address.base].kind == TermKind::kAllocation && address.plain == 0) {
       Held& held = held_of(p.held, address.base);
-      if (held.step == kNone)
+      if (held.step == kNone) {
         held.foreign = true;
-      else if (held.live > 0)
+      } else if (held.live > 0) {
         --held.live;
+      }
       return;
     }
     if (address.base == 0) {

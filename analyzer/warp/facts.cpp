@@ -200,10 +200,11 @@ bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
     // Not the end of its interval: the interval is smaller.
     const int64_t n = sign_extend(term.args[1].number, w);
     const Interval have = interval_of(terms, facts, term.args[0], w);
-    if (have.low == n && have.high > n)
+    if (have.low == n && have.high > n) {
       bound(term.args[0], {n + 1, have.high});
-    else if (have.high == n && have.low < n)
+    } else if (have.high == n && have.low < n) {
       bound(term.args[0], {have.low, n - 1});
+    }
   } else if (o.op == Op::kLt) {
     const Interval a = interval_of(terms, facts, term.args[0], w);
     const Interval b = interval_of(terms, facts, term.args[1], w);

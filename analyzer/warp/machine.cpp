@@ -285,10 +285,11 @@ void Machine::execute(const Step& step, uint32_t number) {
       store_step(step, m);
       break;
     case Action::kGeneric:
-      if (step.as_data)
+      if (step.as_data) {
         fresh(step);
-      else
+      } else {
         generic(step, m);
+      }
       break;
     case Action::kFresh:
       fresh(step);
@@ -383,7 +384,7 @@ void Machine::move(const Step& step, const Meaning& m) {
       const Arg& to = program_.args[step.vector_first + n];
       if (to.kind != Arg::Kind::kRegister) continue;
       Value piece = v;
-      if (n != 0) piece = terms_.apply(op(Op::kShr, m.operation.width), v, Value::of(n * part));
+      if (n != 0) piece = terms_.apply(op(Op::kShr, m.operation.width), v, Value::of(uint64_t{n} * part));
       piece = terms_.apply(op(Op::kZext, part, false, part), piece);
       write(to, piece, guard_.yes | guard_.unknown, step_);
     }
@@ -393,7 +394,7 @@ void Machine::move(const Step& step, const Meaning& m) {
   for (unsigned n = 0; n < step.vector_count; ++n) {
     Value piece =
         terms_.apply(op(Op::kZext, m.operation.width, false, part), read(program_.args[step.vector_first + n]));
-    if (n != 0) piece = terms_.apply(op(Op::kShl, m.operation.width), piece, Value::of(n * part));
+    if (n != 0) piece = terms_.apply(op(Op::kShl, m.operation.width), piece, Value::of(uint64_t{n} * part));
     v = n == 0 ? piece : terms_.apply(op(Op::kOr, m.operation.width), v, piece);
   }
   result(step, 0, v);
@@ -564,10 +565,11 @@ void Machine::generic(const Step& step, const Meaning& m) {
     } else {
       v = unknown(step_, n, u, to.width);
     }
-    if (vector_results)
+    if (vector_results) {
       write(to, v, guard_.yes | guard_.unknown, step_);
-    else
+    } else {
       result(step, n, v);
+    }
   }
 }
 
@@ -579,10 +581,11 @@ void Machine::fresh(const Step& step) {
     if (to.kind != Arg::Kind::kRegister) continue;
     const bool uniform = step.kind == Step::Kind::kInstruction && meaning(step).uniform_result;
     const Value v = unknown(step_, n, uniform ? Uniformity::kWarp : Uniformity::kLane, to.width);
-    if (vector_results)
+    if (vector_results) {
       write(to, v, guard_.yes | guard_.unknown, step_);
-    else
+    } else {
       result(step, n, v);
+    }
   }
 }
 
@@ -739,10 +742,11 @@ void Machine::load(const Step& step, const Meaning& m) {
                             : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
     if (v.constant()) v.number = truncate(v.number, to.width);
-    if (vector)
+    if (vector) {
       write(to, v, guard_.yes | guard_.unknown, step_);
-    else
+    } else {
       result(step, 0, v);
+    }
   }
 }
 
@@ -862,10 +866,11 @@ void Machine::copy_in(const Step& step) {
   } else {
     v = read(from);
   }
-  if (to.address)
+  if (to.address) {
     store(Value::of(to.number), to.width / 8, v, active, step_);
-  else
+  } else {
     write(to, v, active, step_);
+  }
 }
 
 }  // namespace tmemlint::warp

@@ -171,24 +171,25 @@ bool decode_mbarrier(Meaning& m, const Opcode& opcode) {
   m.relaxed = opcode.has("relaxed");
   m.cluster_scope = opcode.has("cluster");
   m.destinations = 0;
-  if (what == "init")
+  if (what == "init") {
     m.mbarrier = Mbarrier::kInit;
-  else if (what == "inval")
+  } else if (what == "inval") {
     m.mbarrier = Mbarrier::kInvalidate;
-  else if (what == "expect_tx")
+  } else if (what == "expect_tx") {
     m.mbarrier = Mbarrier::kExpectTx;
-  else if (what == "complete_tx")
+  } else if (what == "complete_tx") {
     m.mbarrier = Mbarrier::kCompleteTx;
-  else if (what == "arrive")
+  } else if (what == "arrive") {
     m.destinations = 1, m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
-  else if (what == "arrive_drop")
+  } else if (what == "arrive_drop") {
     m.destinations = 1, m.mbarrier = Mbarrier::kArriveDrop;
-  else if (what == "test_wait")
+  } else if (what == "test_wait") {
     m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
-  else if (what == "try_wait")
+  } else if (what == "try_wait") {
     m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
-  else
+  } else {
     m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
+  }
   return true;
 }
 
@@ -202,14 +203,15 @@ bool decode_barrier(Meaning& m, const Opcode& opcode) {
     return true;
   }
   m.action = Action::kBarrier;
-  if (opcode.has("warp"))
+  if (opcode.has("warp")) {
     m.barrier = Barrier::kWarp;
-  else if (opcode.has("arrive"))
+  } else if (opcode.has("arrive")) {
     m.barrier = Barrier::kArrive;
-  else if (opcode.has("red"))
+  } else if (opcode.has("red")) {
     m.barrier = Barrier::kReduce, m.destinations = 1;
-  else
+  } else {
     m.barrier = Barrier::kSync;
+  }
   return true;
 }
 

@@ -86,7 +86,8 @@ bool overlap(const std::vector<Extent>& a, const std::vector<Extent>& b) {
 Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes) {
   if (offset == 0 && bytes == from) return value;
   Value v = value;
-  if (offset != 0) v = terms.apply({Op::kShr, static_cast<uint8_t>(from * 8), false, 0}, v, Value::of(offset * 8));
+  if (offset != 0)
+    v = terms.apply({Op::kShr, static_cast<uint8_t>(from * 8), false, 0}, v, Value::of(uint64_t{offset} * 8));
   return terms.apply({Op::kZext, static_cast<uint8_t>(bytes * 8), false, bytes * 8}, v);
 }
 

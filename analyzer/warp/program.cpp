@@ -118,10 +118,11 @@ private:
     const unsigned destinations = destination_count(instruction, meaning(i));
     for (unsigned n = 0; n < instruction.operand_count; ++n) {
       const bool written = n < destinations && operands[n].kind != Operand::Kind::kAddress;
-      if (written)
+      if (written) {
         each_register(frame, operands[n], write);
-      else
+      } else {
         each_register(frame, operands[n], read);
+      }
     }
     if (instruction.guard != kNone) read(graph_.register_number(frame, instruction.guard));
   }

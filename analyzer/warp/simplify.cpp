@@ -381,7 +381,7 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       left.base = difference.base;
       uint64_t right = truncate(~difference.number + 1, w);
       const std::vector<Part> list = parts(difference.base);
-      if (list.size() >= 1 && (list[0].coefficient >> (w - 1)) != 0) {
+      if (!list.empty() && (list[0].coefficient >> (w - 1)) != 0) {
         left = scale(left, ~uint64_t{0}, w);
         right = truncate(~right + 1, w);
       }
