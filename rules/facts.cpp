@@ -157,7 +157,8 @@ report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool h
 
 std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint32_t node) const {
   std::vector<report::Related> out;
-  for (int steps = 0; node != kNone && steps < 4096; ++steps) {
+  constexpr size_t kMost = 12;  // the last ones
+  for (int steps = 0; node != kNone && steps < 4096 && out.size() < kMost; ++steps) {
     const warp::Node& n = warp.nodes[node];
     if (n.decision >= 0 && n.from != kNone) {
       const kernel::Block& block = analysis_.graph.blocks[warp.nodes[n.from].block];
@@ -178,8 +179,6 @@ std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint3
     node = n.from;
   }
   std::reverse(out.begin(), out.end());
-  constexpr size_t kMost = 12;
-  if (out.size() > kMost) out.erase(out.begin(), out.end() - kMost);
   return out;
 }
 

@@ -66,16 +66,7 @@ size_t events_not_reached(const Analysis& a) {
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const warp::Step& step = program.steps[s];
     if (step.kind != warp::Step::Kind::kInstruction) continue;
-    switch (program.meanings[a.module->instructions[step.instruction].opcode].action) {
-      case warp::Action::kTcgen05:
-      case warp::Action::kMbarrier:
-      case warp::Action::kBarrier:
-      case warp::Action::kClusterBarrier:
-      case warp::Action::kAsyncCopy:
-        break;
-      default:
-        continue;
-    }
+    if (!warp::is_protocol(program.meanings[a.module->instructions[step.instruction].opcode].action)) continue;
     const bool reached = std::any_of(a.warps.begin(), a.warps.end(),
                                      [&](const warp::WarpGraph& w) { return s < w.reached.size() && w.reached[s]; });
     if (!reached) ++count;

@@ -70,6 +70,11 @@ bool Model::agrees(uint32_t term, bool truth) {
   return true;
 }
 
+bool Model::is_negative(uint32_t leaf, uint64_t number) const {
+  const unsigned width = terms_[leaf].width;
+  return width > 1 && warp::sign_extend(number, width) < 0;
+}
+
 bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth) {
   uint64_t& place = numbers_[leaf];
   const uint64_t before = place;
@@ -135,10 +140,11 @@ bool Model::of_parameters(uint32_t term) const {
 
 bool Model::decide(uint32_t term, bool truth) {
   if (known_.size() < terms_.size()) known_.resize(terms_.size());
-  if (holds(term) == truth) {
+  auto accept = [&] {
     decisions_.emplace_back(term, truth);
     return true;
-  }
+  };
+  if (holds(term) == truth) return accept();
   if (failed_.contains({term, truth})) return false;
   const std::unordered_map<uint32_t, uint64_t> before = numbers_;
   // Several conditions that must hold together: one after the other.
@@ -154,8 +160,7 @@ bool Model::decide(uint32_t term, bool truth) {
       all = decide(parts[0].term, truth != inverse);
     }
     if (all && holds(term) == truth) {
-      decisions_.emplace_back(term, truth);
-      return true;
+      return accept();
     }
     decisions_.resize(decided);
     numbers_ = before;
@@ -170,14 +175,11 @@ bool Model::decide(uint32_t term, bool truth) {
     for (uint32_t leaf : leaves) {
       const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : candidates(leaf, term)) {
-        if ((warp::sign_extend(n, terms_[leaf].width) < 0 && terms_[leaf].width > 1) != negative ||
-            (launch && (negative || n == 0)))
-          continue;
+        if (is_negative(leaf, n) != negative || (launch && (negative || n == 0))) continue;
         ++attempts;
         if (attempt(leaf, n, term, truth)) {
           this->attempts += attempts;
-          decisions_.emplace_back(term, truth);
-          return true;
+          return accept();
         }
       }
     }
@@ -187,7 +189,7 @@ bool Model::decide(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t old = numbers_[leaves[a]];
     for (uint64_t n : candidates(leaves[a], term)) {
-      if (warp::sign_extend(n, terms_[leaves[a]].width) < 0 && terms_[leaves[a]].width > 1) continue;
+      if (is_negative(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
       numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
       ++round_;
@@ -203,12 +205,11 @@ bool Model::decide(uint32_t term, bool truth) {
         if (b == leaves[a] || (terms_[b].site >> 60) == 2) continue;
         numbers_.try_emplace(b, usual(b));
         for (uint64_t k : candidates(b, other)) {
-          if (warp::sign_extend(k, terms_[b].width) < 0 && terms_[b].width > 1) continue;
+          if (is_negative(b, k)) continue;
           if (++repairs > kMostRepairs) break;
           if (attempt(b, k, term, truth)) {
             this->attempts += attempts + repairs;
-            decisions_.emplace_back(term, truth);
-            return true;
+            return accept();
           }
         }
       }
@@ -221,7 +222,7 @@ bool Model::decide(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
     const uint64_t old = numbers_[leaves[a]];
     for (uint64_t n : candidates(leaves[a], term)) {
-      if (warp::sign_extend(n, terms_[leaves[a]].width) < 0 && terms_[leaves[a]].width > 1) continue;
+      if (is_negative(leaves[a], n)) continue;
       numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
       ++round_;
       for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {
@@ -230,8 +231,7 @@ bool Model::decide(uint32_t term, bool truth) {
           if (++attempts >= kMostAttempts) break;
           if (attempt(leaves[b], k, term, truth)) {
             this->attempts += attempts;
-            decisions_.emplace_back(term, truth);
-            return true;
+            return accept();
           }
         }
       }

@@ -47,6 +47,7 @@ private:
   std::vector<uint64_t> candidates(uint32_t leaf, uint32_t term);
   uint64_t usual(uint32_t leaf) const;
   bool is_leaf(uint32_t term) const;
+  bool is_negative(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
   std::unordered_map<uint32_t, uint64_t> numbers_;  // by leaf

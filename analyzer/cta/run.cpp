@@ -27,19 +27,6 @@ constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
 
-bool is_protocol(Action a) {
-  switch (a) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kAsyncCopy:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool writes_tensor_memory(const Meaning& m) {
   if (m.action != Action::kTcgen05) return false;
   switch (m.form.op) {
@@ -72,7 +59,7 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
       const Meaning& m = a.program->meanings[a.module->instructions[i].opcode];
       // What touches Tensor Memory says more about which way is the usual one than a barrier does.
-      if (is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
+      if (warp::is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
       if (writes_tensor_memory(m)) writes[b] = true;
     }
   }
@@ -191,7 +178,7 @@ void Run::tick_access() {
 }
 
 void Run::erase_words(uint32_t begin, uint32_t end) {
-  auto at = words_.lower_bound(begin >= 16 ? begin - 16 : 0);
+  auto at = first_word(begin);
   while (at != words_.end() && at->first < end) {
     if (at->first + at->second.bytes > begin) {
       at = words_.erase(at);
@@ -205,8 +192,7 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
   const auto address = static_cast<uint32_t>(generic);
   std::vector<warp::Cell> cells;
   bool any = false;
-  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0);
-       at != words_.end() && at->first < address + bytes; ++at) {
+  for (auto at = first_word(address); at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
     any = true;
@@ -274,8 +260,7 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   fresh.event = w.known.any.event(w.index);
   fresh.instruction = here;
   ++writes_;
-  for (auto at = words_.lower_bound(address >= 16 ? address - 16 : 0);
-       at != words_.end() && at->first < address + bytes; ++at) {
+  for (auto at = first_word(address); at != words_.end() && at->first < address + bytes; ++at) {
     Word& word = at->second;
     if (at->first + word.bytes <= address) continue;
     const uint32_t of = word.allocation != UINT32_MAX ? word.allocation : word.overwrote;
@@ -294,7 +279,7 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
     if (value->constant()) fresh.value.number = warp::truncate(value->number, bytes * 8);
   }
   // Data that is another word in each lane need not be kept: what is read where nothing is known is not known.
-  auto near = words_.lower_bound(address >= 16 ? address - 16 : 0);
+  auto near = first_word(address);
   const bool touches = near != words_.end() && near->first < address + bytes;
   if (touches) erase_words(address, address + bytes);
   if (fresh.known || touches) {

@@ -167,6 +167,10 @@ private:
   void atomic(Warp& w, const warp::Step& step);
   void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
   warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
+  // The first word that may reach to this address or behind it: a word has at most 16 bytes.
+  std::map<uint32_t, Word>::iterator first_word(uint32_t address) {
+    return words_.lower_bound(address >= 16 ? address - 16 : 0);
+  }
   void erase_words(uint32_t begin, uint32_t end);
 
   // Stepping

@@ -91,6 +91,20 @@ struct Meaning {
   bool writes_shared = false;   // writes shared memory in a way that is not modelled byte by byte
 };
 
+// What warps do to Tensor Memory and to the barriers that order it.
+inline bool is_protocol(Action action) {
+  switch (action) {
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kAsyncCopy:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Meaning decode_meaning(const ptx::Opcode& opcode, uint32_t opcode_number);
 
 }  // namespace tmemlint::warp

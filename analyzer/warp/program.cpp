@@ -22,18 +22,7 @@ bool is_event(const Meaning& m) {
   if (m.atomic && m.space != MemorySpace::kGlobal) return true;
   if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
     return true;
-  switch (m.action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kProxyFence:
-    case Action::kAsyncCopy:
-    case Action::kGridDependency:
-      return true;
-    default:
-      return false;
-  }
+  return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
 }
 
 // Registers that an instruction reads and writes, graph-wide.
