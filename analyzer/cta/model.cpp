@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace tmemlint::cta {
 
@@ -33,41 +34,81 @@ uint64_t Model::usual(uint32_t leaf) const {
   return 128 & ~t.zero_bits;
 }
 
-uint64_t Model::evaluate(const Value& value) {
-  return value.base == 0 ? value.number : value.number + evaluate(value.base);
+bool Model::stands(const Known& known) const {
+  if (known.at == 0) return false;
+  if (known.leaf || known.at == clock_) return true;
+  for (uint64_t rest = known.leaves; rest != 0; rest &= rest - 1) {
+    if (changed_[static_cast<size_t>(std::countr_zero(rest))] > known.at) return false;
+  }
+  return true;
 }
 
-uint64_t Model::evaluate(uint32_t term) {
-  if (known_.size() < terms_.size()) known_.resize(terms_.size());
-  if (known_[term].round == round_) return known_[term].number;
+uint64_t Model::evaluate(const Value& value) {
+  return value.base == 0 ? value.number : value.number + evaluate(value.base).number;
+}
+
+const Model::Known& Model::evaluate(uint32_t term) {
+  Known& known = known_[term];
+  if (stands(known)) return known;
   const Term& t = terms_[term];
   uint64_t number = 0;
+  uint64_t leaves = 0;
+  auto argument = [&](uint32_t base) -> uint64_t {
+    if (base == 0) return 0;
+    const Known& k = evaluate(base);
+    leaves |= k.leaves;
+    return k.number;
+  };
   if (is_leaf(term)) {
-    const auto [it, fresh] = numbers_.try_emplace(term, 0);
-    if (fresh) it->second = usual(term);
-    number = it->second;
+    known.leaf = true;
+    leaves = uint64_t{1} << (leaf_count_++ % 64);
+    number = usual(term);
   } else if (t.kind == TermKind::kSum) {
-    for (size_t n = 0; n < t.args.size(); ++n) number += t.coefficients[n] * evaluate(t.args[n].base);
+    for (size_t n = 0; n < t.args.size(); ++n) number += t.coefficients[n] * argument(t.args[n].base);
     if (t.width < 64) number = warp::truncate(number, t.width);
   } else {
     uint64_t args[4] = {};
-    for (size_t n = 0; n < t.args.size(); ++n) args[n] = evaluate(t.args[n]);
+    for (size_t n = 0; n < t.args.size(); ++n) args[n] = t.args[n].number + argument(t.args[n].base);
     number = warp::fold(t.operation, args, static_cast<unsigned>(t.args.size()));
   }
-  known_[term] = {round_, number};
-  return number;
+  known.at = clock_;
+  known.number = number;
+  known.leaves = leaves;
+  return known;
+}
+
+// Gives an unknown a number.
+void Model::set(uint32_t leaf, uint64_t number) {
+  const Known& known = evaluate(leaf);
+  changes_.emplace_back(leaf, known.number);
+  put(leaf, number);
+}
+
+void Model::put(uint32_t leaf, uint64_t number) {
+  Known& known = known_[leaf];
+  known.number = number;
+  changed_[static_cast<size_t>(std::countr_zero(known.leaves))] = ++clock_;
+}
+
+// Undoes all but the first `changes`.
+void Model::take_back(size_t changes) {
+  for (; changes_.size() > changes; changes_.pop_back()) put(changes_.back().first, changes_.back().second);
 }
 
 bool Model::holds(uint32_t term) {
-  return (evaluate(term) & 1) != 0;
+  known_.resize(terms_.size());
+  return (evaluate(term).number & 1) != 0;
 }
 
-bool Model::agrees(uint32_t term, bool truth) {
+// Whether a decision that held before the unknowns of `changed` got other numbers still does.
+bool Model::keeps(std::pair<uint32_t, bool> decision, uint64_t changed) {
+  if ((known_[decision.first].leaves & changed) == 0) return true;
+  return ((evaluate(decision.first).number & 1) != 0) == decision.second;
+}
+
+bool Model::agrees(uint32_t term, bool truth, uint64_t changed) {
   if (holds(term) != truth) return false;
-  for (auto d = decisions_.rbegin(); d != decisions_.rend(); ++d) {
-    if (holds(d->first) != d->second) return false;
-  }
-  return true;
+  return std::all_of(decisions_.rbegin(), decisions_.rend(), [&](const auto& d) { return keeps(d, changed); });
 }
 
 bool Model::is_negative(uint32_t leaf, uint64_t number) const {
@@ -75,41 +116,58 @@ bool Model::is_negative(uint32_t leaf, uint64_t number) const {
   return width > 1 && warp::sign_extend(number, width) < 0;
 }
 
-bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth) {
-  uint64_t& place = numbers_[leaf];
-  const uint64_t before = place;
-  place = number & ~terms_[leaf].zero_bits;
-  ++round_;
-  if (agrees(term, truth)) return true;
-  numbers_[leaf] = before;
-  ++round_;
+// `changed`: unknowns, as bits, that got other numbers since all decisions held.
+bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed) {
+  const size_t before = changes_.size();
+  set(leaf, number & ~terms_[leaf].zero_bits);
+  if (agrees(term, truth, changed | known_[leaf].leaves)) return true;
+  take_back(before);
   return false;
 }
 
-void Model::leaves_of(uint32_t term, std::vector<uint32_t>& leaves, std::vector<bool>& seen) const {
-  if (term == 0 || seen[term] || leaves.size() >= kMostLeaves) return;
-  seen[term] = true;
+void Model::add_decision(uint32_t term, bool truth) {
+  if (known_[term].decided) return;
+  known_[term].decided = true;
+  decisions_.emplace_back(term, truth);
+}
+
+void Model::forget_decisions(size_t from) {
+  for (; decisions_.size() > from; decisions_.pop_back()) known_[decisions_.back().first].decided = false;
+}
+
+void Model::collect_leaves(uint32_t term, std::vector<uint32_t>& leaves) const {
+  if (term == 0 || seen_[term] || leaves.size() >= kMostLeaves) return;
+  seen_[term] = true;
+  trail_.push_back(term);
   if (is_leaf(term)) {
     if (terms_[term].kind != TermKind::kAllocation) leaves.push_back(term);
     return;
   }
-  for (const Value& v : terms_[term].args) leaves_of(v.base, leaves, seen);
+  for (const Value& v : terms_[term].args) collect_leaves(v.base, leaves);
+}
+
+std::vector<uint32_t> Model::leaves_of(uint32_t term) const {
+  std::vector<uint32_t> leaves;
+  seen_.resize(terms_.size(), false);
+  collect_leaves(term, leaves);
+  for (uint32_t t : trail_) seen_[t] = false;
+  trail_.clear();
+  return leaves;
 }
 
 std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   std::vector<uint64_t> out;
   if (terms_[leaf].width == 1) return {0, 1};
-  const uint64_t here = numbers_[leaf];
+  const uint64_t here = evaluate(leaf).number;
   const Term& t = terms_[term];
   // Where a comparison turns over, if its sides are close to linear in the leaf.
   if (t.kind == TermKind::kPure && (t.operation.op == Op::kEq || t.operation.op == Op::kLt) && t.args.size() == 2) {
     const unsigned w = t.operation.width;
     auto difference = [&](uint64_t number) {
-      numbers_[leaf] = number;
-      ++round_;
+      const size_t before = changes_.size();
+      set(leaf, number);
       const int64_t d = warp::sign_extend(evaluate(t.args[0]), w) - warp::sign_extend(evaluate(t.args[1]), w);
-      numbers_[leaf] = here;
-      ++round_;
+      take_back(before);
       return d;
     };
     const int64_t d0 = difference(here);
@@ -128,9 +186,7 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
 }
 
 bool Model::of_parameters(uint32_t term) const {
-  std::vector<uint32_t> leaves;
-  std::vector<bool> seen(terms_.size(), false);
-  leaves_of(term, leaves, seen);
+  const std::vector<uint32_t> leaves = leaves_of(term);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
            const uint64_t kind = terms_[l].site >> 60;
            return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta &&
@@ -139,14 +195,18 @@ bool Model::of_parameters(uint32_t term) const {
 }
 
 bool Model::decide(uint32_t term, bool truth) {
-  if (known_.size() < terms_.size()) known_.resize(terms_.size());
+  changes_.clear();
+  return find_numbers(term, truth);
+}
+
+bool Model::find_numbers(uint32_t term, bool truth) {
   auto accept = [&] {
-    decisions_.emplace_back(term, truth);
+    add_decision(term, truth);
     return true;
   };
   if (holds(term) == truth) return accept();
   if (failed_.contains({term, truth})) return false;
-  const std::unordered_map<uint32_t, uint64_t> before = numbers_;
+  const size_t before = changes_.size();
   // Several conditions that must hold together: one after the other.
   const Term& t = terms_[term];
   if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
@@ -157,18 +217,13 @@ bool Model::decide(uint32_t term, bool truth) {
       const std::vector<warp::Terms::Part> parts = terms_.parts(terms_[term].args[n].base);
       if (parts.size() != 1) continue;
       const bool inverse = parts[0].coefficient != 1;
-      all = decide(parts[0].term, truth != inverse);
+      all = find_numbers(parts[0].term, truth != inverse);
     }
-    if (all && holds(term) == truth) {
-      return accept();
-    }
-    decisions_.resize(decided);
-    numbers_ = before;
-    ++round_;
+    if (all && holds(term) == truth) return accept();
+    forget_decisions(decided);
+    take_back(before);
   }
-  std::vector<uint32_t> leaves;
-  std::vector<bool> seen(terms_.size(), false);
-  leaves_of(term, leaves, seen);
+  const std::vector<uint32_t> leaves = leaves_of(term);
   size_t attempts = 0;
   // Sizes and counts are not negative; what no such number satisfies may take others.
   for (const bool negative : {false, true}) {
@@ -187,49 +242,43 @@ bool Model::decide(uint32_t term, bool truth) {
   // What makes it true may break an earlier decision that other numbers keep.
   size_t repairs = 0;
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
-    const uint64_t old = numbers_[leaves[a]];
+    const uint64_t changed = known_[leaves[a]].leaves;
     for (uint64_t n : candidates(leaves[a], term)) {
       if (is_negative(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
-      numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
-      ++round_;
+      take_back(before);
+      set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
       if (holds(term) != truth) continue;
       const auto broken =
-          std::find_if(decisions_.begin(), decisions_.end(), [&](const auto& d) { return holds(d.first) != d.second; });
+          std::find_if(decisions_.begin(), decisions_.end(), [&](const auto& d) { return !keeps(d, changed); });
       if (broken == decisions_.end()) continue;
       const uint32_t other = broken->first;
-      std::vector<uint32_t> its;
-      seen.assign(terms_.size(), false);
-      leaves_of(other, its, seen);
-      for (uint32_t b : its) {
+      for (uint32_t b : leaves_of(other)) {
         if (b == leaves[a] || (terms_[b].site >> 60) == 2) continue;
-        numbers_.try_emplace(b, usual(b));
         for (uint64_t k : candidates(b, other)) {
           if (is_negative(b, k)) continue;
           if (++repairs > kMostRepairs) break;
-          if (attempt(b, k, term, truth)) {
+          if (attempt(b, k, term, truth, changed)) {
             this->attempts += attempts + repairs;
             return accept();
           }
         }
       }
     }
-    numbers_[leaves[a]] = old;
-    ++round_;
+    take_back(before);
   }
   attempts += repairs;
   // Two at once.
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
-    const uint64_t old = numbers_[leaves[a]];
     for (uint64_t n : candidates(leaves[a], term)) {
       if (is_negative(leaves[a], n)) continue;
-      numbers_[leaves[a]] = n & ~terms_[leaves[a]].zero_bits;
-      ++round_;
+      take_back(before);
+      set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
       for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {
           if (++attempts >= kMostAttempts) break;
-          if (attempt(leaves[b], k, term, truth)) {
+          if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) {
             this->attempts += attempts;
             return accept();
           }
@@ -237,11 +286,8 @@ bool Model::decide(uint32_t term, bool truth) {
       }
       if (attempts >= kMostAttempts) break;
     }
-    numbers_[leaves[a]] = old;
-    ++round_;
+    take_back(before);
   }
-  numbers_ = before;
-  ++round_;
   this->attempts += attempts;
   failed_.insert({term, truth});
   return false;

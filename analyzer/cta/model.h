@@ -5,10 +5,10 @@
 // scenario never takes a path that arithmetic rules out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,31 +30,48 @@ public:
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
   uint64_t number(const warp::Value& value) {
-    if (known_.size() < terms_.size()) known_.resize(terms_.size());
+    known_.resize(terms_.size());
     return evaluate(value);
   }
 
 private:
+  // What is worked out of a term. It stands as long as none of the unknowns that it is computed from gets another number.
   struct Known {
-    uint64_t round = 0;
+    uint64_t at = 0;      // when, in counts of `clock_`; 0: never
     uint64_t number = 0;
+    uint64_t leaves = 0;  // which unknowns, as bits: every 64th shares one
+    bool leaf = false;
+    bool decided = false;  // is one of `decisions_`
   };
-  uint64_t evaluate(uint32_t term);
+  const Known& evaluate(uint32_t term);
   uint64_t evaluate(const warp::Value& value);
-  bool agrees(uint32_t term, bool truth);
-  bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth);
-  void leaves_of(uint32_t term, std::vector<uint32_t>& leaves, std::vector<bool>& seen) const;
+  bool stands(const Known& known) const;
+  bool find_numbers(uint32_t term, bool truth);
+  void set(uint32_t leaf, uint64_t number);
+  void put(uint32_t leaf, uint64_t number);
+  void take_back(size_t changes);
+  bool keeps(std::pair<uint32_t, bool> decision, uint64_t changed);
+  bool agrees(uint32_t term, bool truth, uint64_t changed);
+  bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed = 0);
+  void add_decision(uint32_t term, bool truth);
+  void forget_decisions(size_t from);
+  std::vector<uint32_t> leaves_of(uint32_t term) const;
+  void collect_leaves(uint32_t term, std::vector<uint32_t>& leaves) const;
   std::vector<uint64_t> candidates(uint32_t leaf, uint32_t term);
   uint64_t usual(uint32_t leaf) const;
   bool is_leaf(uint32_t term) const;
   bool is_negative(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
-  std::unordered_map<uint32_t, uint64_t> numbers_;  // by leaf
+  std::vector<Known> known_;  // by term; a leaf's number is what it is given
+  std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
+  uint64_t clock_ = 1;
+  uint32_t leaf_count_ = 0;
+  std::vector<std::pair<uint32_t, uint64_t>> changes_;  // of the decision under way: leaf, its number before
   std::vector<std::pair<uint32_t, bool>> decisions_;
   std::set<std::pair<uint32_t, bool>> failed_;  // decisions that no numbers were found for: more decisions do not help
-  std::vector<Known> known_;                    // by term
-  uint64_t round_ = 1;
+  mutable std::vector<bool> seen_;  // scratch of leaves_of, by term
+  mutable std::vector<uint32_t> trail_;
 };
 
 }  // namespace tmemlint::cta

@@ -1,4 +1,5 @@
 // Arithmetic on numbers: what PTX integer instructions compute (PTX ISA 9.7.1, 9.7.3 to 9.7.6, 9.7.8).
+#include <algorithm>
 #include <bit>
 
 #include "analyzer/warp/value.h"
@@ -229,6 +230,61 @@ uint64_t fold(Operation o, const uint64_t* a, unsigned count) {
   }
   (void)count;
   return truncate(r, w);
+}
+
+namespace {
+
+// One operation in all lanes: the loop is inside the choice of the operation, so that compilers make vectors of it.
+template <typename F>
+void each_lane(Lanes& out, unsigned width, F&& f) {
+  const uint64_t mask = truncate(~uint64_t{0}, width);
+  for (unsigned l = 0; l < kLanes; ++l) out[l] = f(l) & mask;
+}
+
+}  // namespace
+
+void fold_lanes(Operation o, const Lanes* a, unsigned count, Lanes& out) {
+  const unsigned w = o.width;
+  switch (o.op) {
+    case Op::kMov:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l]; });
+    case Op::kAdd:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] + a[1][l]; });
+    case Op::kSub:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] - a[1][l]; });
+    case Op::kMul:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] * a[1][l]; });
+    case Op::kAnd:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] & a[1][l]; });
+    case Op::kOr:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] | a[1][l]; });
+    case Op::kXor:
+      return each_lane(out, w, [&](unsigned l) { return a[0][l] ^ a[1][l]; });
+    case Op::kNot:
+      return each_lane(out, w, [&](unsigned l) { return ~a[0][l]; });
+    case Op::kZext:
+      return each_lane(out, std::min<unsigned>(w, o.aux), [&](unsigned l) { return a[0][l]; });
+    case Op::kSelect:
+      return each_lane(out, w, [&](unsigned l) { return (a[0][l] & 1) != 0 ? a[1][l] : a[2][l]; });
+    case Op::kShl:
+    case Op::kShr: {
+      // By the same amount in all lanes, as nearly always.
+      const uint64_t amount = truncate(a[1][0], 32);
+      bool same = amount < w && !o.is_signed;
+      for (unsigned l = 1; l < kLanes; ++l) same = same && a[1][l] == a[1][0];
+      if (!same) break;
+      if (o.op == Op::kShl) return each_lane(out, w, [&](unsigned l) { return a[0][l] << amount; });
+      const uint64_t mask = truncate(~uint64_t{0}, w);
+      return each_lane(out, w, [&](unsigned l) { return (a[0][l] & mask) >> amount; });
+    }
+    default:
+      break;
+  }
+  for (unsigned l = 0; l < kLanes; ++l) {
+    uint64_t numbers[4];
+    for (unsigned n = 0; n < count; ++n) numbers[n] = a[n][l];
+    out[l] = fold(o, numbers, count);
+  }
 }
 
 }  // namespace tmemlint::warp

@@ -44,7 +44,7 @@ Value Machine::special(std::string_view name) {
   const ptx::Dimensions& b = launch_.block;
   const ptx::Dimensions& c = launch_.cluster;
   auto lanes = [&](auto&& f) {
-    std::array<uint64_t, kLanes> n;
+    Lanes n;
     for (unsigned l = 0; l < kLanes; ++l) n[l] = f(warp_ * kLanes + l, l);
     return terms_.from_lanes(n, 32);
   };
@@ -462,7 +462,7 @@ void Machine::shuffle(const Step& step, const Meaning& m) {
     };
     const bool one = m.shuffle == Meaning::Shuffle::kIdx;
     if (a.base == 0) {
-      std::array<uint64_t, kLanes> n;
+      Lanes n;
       for (unsigned l = 0; l < kLanes; ++l) n[l] = terms_.number_in(a, source(l));
       v = terms_.from_lanes(n, w);
     } else if (one) {
@@ -523,7 +523,7 @@ void Machine::elect(const Step& step) {
     if (mask.constant() && (mask.number & lanes) != 0) lanes &= static_cast<uint32_t>(mask.number);
   }
   const auto leader = static_cast<unsigned>(std::countr_zero(lanes));
-  std::array<uint64_t, kLanes> p{};
+  Lanes p{};
   p[leader] = 1;
   const Value elected = terms_.from_lanes(p, 1);
   if (step.destinations > 1) {
@@ -698,7 +698,7 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     v = global ? unknown(site, index, Uniformity::kWarp, m.access_width) : load_known(at, m, bytes, site, index);
   } else if (address.known() && kernel::window_of(address.number) != kernel::kGlobalWindow) {
     // Another word per lane; worth reading one by one only if all of them are numbers.
-    std::array<uint64_t, kLanes> n{};
+    Lanes n{};
     bool numbers = true;
     for (unsigned l = 0; l < kLanes && numbers; ++l) {
       if (((lanes >> l) & 1) == 0) continue;

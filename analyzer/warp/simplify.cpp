@@ -34,15 +34,7 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
     for (unsigned n = 0; n < count; ++n) numbers[n] = args[n].number;
     return Value::of(fold(o, numbers, count));
   }
-  if (known) {
-    std::array<uint64_t, kLanes> out;
-    for (unsigned l = 0; l < kLanes; ++l) {
-      uint64_t numbers[4];
-      for (unsigned n = 0; n < count; ++n) numbers[n] = number_in(args[n], l);
-      out[l] = fold(o, numbers, count);
-    }
-    return from_lanes(out, o.width);
-  }
+  if (known) return apply_by_lane(o, args, count);
   if (o.op == Op::kMov) return args[0];
   if (mixed) return by_groups(o, args, count);
 

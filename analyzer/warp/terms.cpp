@@ -10,6 +10,7 @@ Terms::Terms() {
   terms_.emplace_back();  // term 0: no base
   hashes_.push_back(0);
   tables_.emplace_back();
+  spreads_.push_back({0, 0});
 }
 
 template <typename Fill>
@@ -116,7 +117,7 @@ void Terms::describe_pure(Term& term) const {
   term.zero_bits = zero;
 }
 
-uint32_t Terms::table_of(const std::array<uint64_t, kLanes>& offsets) {
+uint32_t Terms::table_of(const Lanes& offsets) {
   uint64_t any = 0;
   uint64_t h = 0;
   for (uint64_t n : offsets) {
@@ -131,13 +132,71 @@ uint32_t Terms::table_of(const std::array<uint64_t, kLanes>& offsets) {
   }
   bucket.push_back(static_cast<uint32_t>(tables_.size()));
   tables_.push_back(offsets);
+  Interval spread{0, 0};
+  for (uint64_t n : offsets) {
+    spread.low = std::min(spread.low, static_cast<int64_t>(n));
+    spread.high = std::max(spread.high, static_cast<int64_t>(n));
+  }
+  spreads_.push_back(spread);
   return bucket.back();
 }
 
-Value Terms::from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width) {
+// Whether no lane of number + table leaves the numbers of this width: the table is that of the truncated numbers then.
+bool Terms::fits(uint64_t number, uint32_t table, unsigned width) const {
+  if (width >= 64) return true;
+  const uint64_t limit = truncate(~uint64_t{0}, width);
+  const Interval& spread = spreads_[table];
+  if (number > limit || spread.low < -static_cast<int64_t>(limit) || spread.high > static_cast<int64_t>(limit)) {
+    return false;
+  }
+  const auto n = static_cast<int64_t>(number);
+  return width < 63 && n + spread.low >= 0 && n + spread.high <= static_cast<int64_t>(limit);
+}
+
+Lanes Terms::numbers_of(const Value& value) const {
+  Lanes out = tables_[value.table];
+  for (uint64_t& n : out) n += value.number;
+  return out;
+}
+
+// An operation on numbers that differ from lane to lane.
+Value Terms::apply_by_lane(Operation o, const Value* args, unsigned count) {
+  if (o.op == Op::kAdd && (args[0].table == 0 || args[1].table == 0)) {
+    Value out = args[0].table != 0 ? args[0] : args[1];
+    out.number = truncate(args[0].number + args[1].number, o.width);
+    if (fits(out.number, out.table, o.width)) return out;
+  }
+  if (o.op == Op::kZext && fits(args[0].number, args[0].table, std::min<unsigned>(o.width, o.aux))) return args[0];
+  constexpr size_t kRemembered = 1024;
+  ByLane* place = nullptr;
+  if (count <= 3) {
+    if (by_lane_.empty()) by_lane_.resize(kRemembered);
+    uint64_t h = static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^
+                 (uint64_t{o.aux} << 20);
+    for (unsigned n = 0; n < count; ++n) {
+      h = (h ^ args[n].number ^ (uint64_t{args[n].table} << 40)) * 0x9e3779b97f4a7c15u;
+      h ^= h >> 32;
+    }
+    place = &by_lane_[h % kRemembered];
+    if (place->operation == o && std::equal(args, args + count, place->args.begin())) return place->result;
+  }
+  Lanes numbers[4];
+  for (unsigned n = 0; n < count; ++n) numbers[n] = numbers_of(args[n]);
+  Lanes out;
+  fold_lanes(o, numbers, count, out);
+  const Value result = from_lanes(out, o.width);
+  if (place != nullptr) {
+    place->operation = o;
+    std::copy(args, args + count, place->args.begin());
+    place->result = result;
+  }
+  return result;
+}
+
+Value Terms::from_lanes(const Lanes& numbers, unsigned width) {
   Value v;
   v.number = truncate(numbers[0], width);
-  std::array<uint64_t, kLanes> offsets;
+  Lanes offsets;
   for (unsigned l = 0; l < kLanes; ++l) offsets[l] = truncate(numbers[l], width) - v.number;
   v.table = table_of(offsets);
   return v;
@@ -250,8 +309,15 @@ Value Terms::sum(const Value& a, const Value& b, uint64_t factor, unsigned width
     out.number = truncate(a.number + b.number * factor, width);
     return out;
   }
-  std::array<uint64_t, kLanes> numbers;
-  for (unsigned l = 0; l < kLanes; ++l) numbers[l] = number_in(a, l) + number_in(b, l) * factor;
+  if (a.table == 0 ? factor == 1 : b.table == 0) {
+    // A number is added in all lanes.
+    out.table = a.table != 0 ? a.table : b.table;
+    out.number = truncate(a.number + b.number * factor, width);
+    if (fits(out.number, out.table, width)) return out;
+  }
+  Lanes numbers = numbers_of(a);
+  const Lanes others = numbers_of(b);
+  for (unsigned l = 0; l < kLanes; ++l) numbers[l] += others[l] * factor;
   const Value lanes = from_lanes(numbers, width);
   out.number = lanes.number;
   out.table = lanes.table;
@@ -303,7 +369,7 @@ Value Terms::blend(uint32_t mask, const Value& on, const Value& off, uint64_t si
   if (on_based != 0 && off_based != 0 && on.base != off.base) {
     return opaque(site, 0x626c656e64u, Uniformity::kLane, loops, width);
   }
-  std::array<uint64_t, kLanes> numbers;
+  Lanes numbers;
   for (unsigned l = 0; l < kLanes; ++l) numbers[l] = number_in(((mask >> l) & 1) != 0 ? on : off, l);
   Value out = from_lanes(numbers, width);
   const uint32_t based = on_based | off_based;

@@ -20,6 +20,7 @@ namespace tmemlint::warp {
 
 constexpr unsigned kLanes = 32;
 constexpr uint32_t kAllLanes = 0xffffffffu;
+using Lanes = std::array<uint64_t, kLanes>;  // a number per lane
 
 struct Value {
   uint32_t base = 0;
@@ -153,7 +154,7 @@ public:
   // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named
   // by the site.
   Value blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width);
-  Value from_lanes(const std::array<uint64_t, kLanes>& numbers, unsigned width);
+  Value from_lanes(const Lanes& numbers, unsigned width);
   Value with_base(Value value, uint32_t base) const;
 
   bool uniform(const Value& value, uint32_t mask) const;  // the same in all lanes of the mask, for sure
@@ -182,7 +183,10 @@ private:
   template <typename Fill>
   uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
                   size_t arg_count, const uint64_t* coefficients, Fill&& fill);
-  uint32_t table_of(const std::array<uint64_t, kLanes>& offsets);
+  uint32_t table_of(const Lanes& offsets);
+  bool fits(uint64_t number, uint32_t table, unsigned width) const;
+  Lanes numbers_of(const Value& value) const;
+  Value apply_by_lane(Operation operation, const Value* args, unsigned count);
   Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
   uint32_t base_of_parts(std::vector<Part> parts, unsigned width);
@@ -197,7 +201,15 @@ private:
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   std::deque<Term> terms_;
-  std::vector<std::array<uint64_t, kLanes>> tables_;
+  std::vector<Lanes> tables_;
+  std::vector<Interval> spreads_;  // by table: its smallest and largest offset
+  // The last results of `apply_by_lane`, by the hash of what they were asked for.
+  struct ByLane {
+    Operation operation;
+    std::array<Value, 3> args;
+    Value result;
+  };
+  std::vector<ByLane> by_lane_;
   std::vector<uint32_t> index_;                                      // open addressing: 0 is free, else a term
   std::vector<uint64_t> hashes_;                                     // by term
   std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
@@ -215,7 +227,8 @@ private:
   mutable bool cyclic_ = false;
 };
 
-// The arithmetic on numbers alone.
+// The arithmetic on numbers alone, of one lane and of all.
 uint64_t fold(Operation operation, const uint64_t* args, unsigned count);
+void fold_lanes(Operation operation, const Lanes* args, unsigned count, Lanes& out);
 
 }  // namespace tmemlint::warp
