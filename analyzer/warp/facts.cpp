@@ -172,7 +172,7 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
   }
   Value v;
   v.base = base;
-  if (auto numbers = terms.enumerate(v, 0, 1, filter(terms, facts))) {
+  if (auto numbers = terms.enumerate(v, 0, 1, filter(terms, facts), 1)) {
     if (numbers->size() == 1) return numbers->front() != 0;
   }
   return std::nullopt;

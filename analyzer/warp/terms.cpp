@@ -442,13 +442,7 @@ void Terms::unmark(size_t trail) const {
 }
 
 // What a base is in a lane when every join is given one of its values. Each term is worked out once per choice.
-struct Terms::Assignment {
-  const std::vector<uint32_t>* joins = nullptr;
-  std::vector<size_t> choice;
-  unsigned lane = 0;
-};
-
-uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const {
+uint64_t Terms::evaluate_base(uint32_t base, unsigned lane) const {
   Worked& worked = worked_[base];
   if (worked.round == round_) return worked.number;
   if (worked.busy == round_) {
@@ -458,34 +452,31 @@ uint64_t Terms::evaluate_base(uint32_t base, const Assignment& assignment) const
   worked.busy = round_;
   const Term& term = terms_[base];
   uint64_t number = 0;
-  bool done = false;
-  for (size_t n = 0; n < assignment.joins->size() && !done; ++n) {
-    if ((*assignment.joins)[n] != base) continue;
-    const size_t choice = assignment.choice[n];
-    number = term.kind == TermKind::kJoin && term.listed ? evaluate(term.set[choice], assignment) : choice;
-    done = true;
-  }
-  if (!done && term.kind == TermKind::kSum) {
+  if (worked.choice != nullptr) {
+    number = evaluate(*worked.choice, lane);
+  } else if (term.kind == TermKind::kSum) {
     for (size_t n = 0; n < term.args.size(); ++n) {
-      number += term.coefficients[n] * evaluate_base(term.args[n].base, assignment);
+      number += term.coefficients[n] * evaluate_base(term.args[n].base, lane);
     }
-  } else if (!done) {
+  } else {
     uint64_t args[4] = {};
-    for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(term.args[n], assignment);
+    for (size_t n = 0; n < term.args.size() && n < 4; ++n) args[n] = evaluate(term.args[n], lane);
     number = fold(term.operation, args, static_cast<unsigned>(term.args.size()));
   }
-  worked_[base] = {round_, 0, number};
+  worked.round = round_;
+  worked.busy = 0;
+  worked.number = number;
   return number;
 }
 
-uint64_t Terms::evaluate(const Value& value, const Assignment& assignment) const {
-  uint64_t n = number_in(value, assignment.lane);
-  if (value.base != 0 && ((value.plain >> assignment.lane) & 1) == 0) n += evaluate_base(value.base, assignment);
+uint64_t Terms::evaluate(const Value& value, unsigned lane) const {
+  uint64_t n = number_in(value, lane);
+  if (value.base != 0 && ((value.plain >> lane) & 1) == 0) n += evaluate_base(value.base, lane);
   return n;
 }
 
 std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsigned lane, unsigned width,
-                                                      const Filter& admits) const {
+                                                      const Filter& admits, size_t most) const {
   if (value.base == 0 || ((value.plain >> lane) & 1) != 0) {
     return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
   }
@@ -501,40 +492,61 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     unlisted_[value.base] = true;
     return std::nullopt;
   }
-  Assignment assignment;
-  assignment.joins = &joins;
-  assignment.lane = lane;
-  assignment.choice.assign(joins.size(), 0);
-  // Choices of a join: its list; of a truth: no and yes.
-  auto choices = [&](uint32_t term) -> size_t {
-    return terms_[term].kind == TermKind::kJoin && terms_[term].listed ? terms_[term].set.size() : 2;
+  // Choices of a join: its list; of a truth: no and yes. Those that are numbers are admitted or not once for all.
+  static const std::array<Value, 2> kTruths = {Value::of(0), Value::of(1)};
+  struct Choices {
+    uint32_t term;
+    std::vector<const Value*> list;
+    bool open;  // some of them depend on other choices
   };
+  std::vector<Choices> all;
+  all.reserve(joins.size());
   size_t combinations = 1;
   for (uint32_t j : joins) {
-    combinations *= std::max<size_t>(1, choices(j));
+    Choices& c = all.emplace_back(Choices{j, {}, false});
+    auto consider = [&](const Value& v) {
+      if (v.base != 0 || v.table != 0) {
+        c.open = true;
+      } else if (admits && !admits(j, v.number)) {
+        return;
+      }
+      c.list.push_back(&v);
+    };
+    const Term& term = terms_[j];
+    if (term.kind == TermKind::kJoin && term.listed) {
+      if (term.set.empty()) return std::nullopt;
+      for (const Value& v : term.set) consider(v);
+    } else {
+      for (const Value& v : kTruths) consider(v);
+    }
+    combinations *= c.list.size();
     if (combinations > 256) return std::nullopt;
   }
   std::vector<uint64_t> out;
-  for (size_t n = 0; n < combinations; ++n) {
+  bool cyclic = false;
+  for (size_t n = 0; n < combinations && !cyclic; ++n) {
     size_t rest = n;
-    for (size_t k = 0; k < joins.size(); ++k) {
-      const size_t size = choices(joins[k]);
-      if (size == 0) return std::nullopt;
-      assignment.choice[k] = rest % size;
-      rest /= size;
-    }
     ++round_;
     cyclic_ = false;
+    for (const Choices& c : all) {
+      worked_[c.term].choice = c.list[rest % c.list.size()];
+      rest /= c.list.size();
+    }
     bool admitted = true;
-    for (size_t k = 0; admits && admitted && k < joins.size(); ++k) {
-      admitted = admits(joins[k], evaluate_base(joins[k], assignment));
+    for (const Choices& c : all) {
+      if (!admits || !c.open) continue;
+      admitted = admits(c.term, evaluate_base(c.term, lane));
+      if (!admitted) break;
     }
     if (!admitted) continue;
-    out.push_back(truncate(evaluate(value, assignment), width));
-    if (cyclic_) return std::nullopt;  // a counter that nothing bounds
+    const uint64_t number = truncate(evaluate(value, lane), width);
+    cyclic = cyclic_;  // a counter that nothing bounds
+    if (std::find(out.begin(), out.end(), number) == out.end()) out.push_back(number);
+    if (out.size() > most) break;
   }
+  for (const Choices& c : all) worked_[c.term].choice = nullptr;
+  if (cyclic) return std::nullopt;
   std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

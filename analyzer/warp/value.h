@@ -163,9 +163,10 @@ public:
 
   // Every constant a uniform value may be (through join sets), ascending, without duplicates; nothing when it cannot be
   // enumerated within the limit. `lane` picks the lane of a per-lane number. `admits` may rule out a value of a join.
+  // Who only asks whether there are more than `most` gets no more than one beyond that.
   using Filter = std::function<bool(uint32_t join, uint64_t number)>;
   std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
-                                                 const Filter& admits = nullptr) const;
+                                                 const Filter& admits = nullptr, size_t most = 256) const;
 
   // Sum form: the terms and coefficients that a base is made of.
   struct Part {
@@ -194,9 +195,8 @@ private:
   void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
-  struct Assignment;
-  uint64_t evaluate_base(uint32_t base, const Assignment& assignment) const;
-  uint64_t evaluate(const Value& value, const Assignment& assignment) const;
+  uint64_t evaluate_base(uint32_t base, unsigned lane) const;
+  uint64_t evaluate(const Value& value, unsigned lane) const;
   void unmark(size_t trail) const;
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
@@ -218,6 +218,7 @@ private:
     uint64_t round = 0;
     uint64_t busy = 0;  // the round in which it is being worked out
     uint64_t number = 0;
+    const Value* choice = nullptr;  // of a join: which of its values is being tried
   };
   mutable std::vector<bool> unlisted_;
   mutable std::vector<bool> marked_;
