@@ -59,7 +59,7 @@ const Model::Known& Model::evaluate(uint32_t term) {
     leaves |= k.leaves;
     return k.number;
   };
-  if (is_leaf(term)) {
+  if (known.at == 0 && is_leaf(term)) {
     known.leaf = true;
     leaves = uint64_t{1} << (leaf_count_++ % 64);
     number = usual(term);
@@ -118,8 +118,10 @@ bool Model::is_negative(uint32_t leaf, uint64_t number) const {
 
 // `changed`: unknowns, as bits, that got other numbers since all decisions held.
 bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed) {
+  number &= ~terms_[leaf].zero_bits;
+  if (changed == 0 && number == evaluate(leaf).number) return false;  // nothing changes
   const size_t before = changes_.size();
-  set(leaf, number & ~terms_[leaf].zero_bits);
+  set(leaf, number);
   if (agrees(term, truth, changed | known_[leaf].leaves)) return true;
   take_back(before);
   return false;
@@ -226,10 +228,13 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   const std::vector<uint32_t> leaves = leaves_of(term);
   size_t attempts = 0;
   // Sizes and counts are not negative; what no such number satisfies may take others.
+  std::vector<std::vector<uint64_t>> numbers(leaves.size());
   for (const bool negative : {false, true}) {
-    for (uint32_t leaf : leaves) {
+    for (size_t l = 0; l < leaves.size(); ++l) {
+      const uint32_t leaf = leaves[l];
+      if (!negative) numbers[l] = candidates(leaf, term);
       const bool launch = terms_[leaf].site >> 60 == 2;
-      for (uint64_t n : candidates(leaf, term)) {
+      for (uint64_t n : numbers[l]) {
         if (is_negative(leaf, n) != negative || (launch && (negative || n == 0))) continue;
         ++attempts;
         if (attempt(leaf, n, term, truth)) {
@@ -243,7 +248,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   size_t repairs = 0;
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t changed = known_[leaves[a]].leaves;
-    for (uint64_t n : candidates(leaves[a], term)) {
+    for (uint64_t n : numbers[a]) {
       if (is_negative(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
       take_back(before);
@@ -270,7 +275,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   attempts += repairs;
   // Two at once.
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
-    for (uint64_t n : candidates(leaves[a], term)) {
+    for (uint64_t n : numbers[a]) {
       if (is_negative(leaves[a], n)) continue;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);

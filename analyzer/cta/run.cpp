@@ -250,12 +250,7 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   const uint32_t here = instruction_of(w.step);
   Word fresh;
   fresh.bytes = bytes;
-  if (polling_ != 0) {
-    for (const std::unique_ptr<Warp>& other : warps_) {
-      if (other->state == State::kPoll) other->state = State::kReady;
-    }
-    polling_ = 0;
-  }
+  wake_polls();
   fresh.warp = w.index;
   fresh.event = w.known.any.event(w.index);
   fresh.instruction = here;
@@ -287,9 +282,42 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
     fresh.knowledge = step_knowledge_;
     words_[address] = std::move(fresh);
   }
-  for (uint32_t granule = address / 16; granule <= (address + bytes - 1) / 16; ++granule) {
-    stored_[granule] = {w.index, w.known.any.event(w.index), here};
+  stored_.set(address, bytes, {w.index, w.known.any.event(w.index), here});
+}
+
+// What is stored is another unknown in each lane, at another place: data. Mostly there is no word anywhere near.
+void Run::store_data(const warp::Lanes& addresses, uint32_t lanes, unsigned bytes) {
+  uint32_t low = ~0u;
+  uint32_t high = 0;
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto address = static_cast<uint32_t>(addresses[static_cast<unsigned>(std::countr_zero(rest))]);
+    low = std::min(low, address);
+    high = std::max(high, address);
   }
+  const auto near = first_word(low);
+  const bool touches = near != words_.end() && near->first < high + bytes;
+  if (!touches) {
+    tick_access();
+    wake_polls();
+    ++writes_;
+  }
+  const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto address = static_cast<uint32_t>(addresses[static_cast<unsigned>(std::countr_zero(rest))]);
+    if (touches) {
+      store_shared(address, bytes, nullptr);
+    } else {
+      stored_.set(address, bytes, store);
+    }
+  }
+}
+
+void Run::wake_polls() {
+  if (polling_ == 0) return;
+  for (const std::unique_ptr<Warp>& other : warps_) {
+    if (other->state == State::kPoll) other->state = State::kReady;
+  }
+  polling_ = 0;
 }
 
 Value Run::load_global(const Value& address, unsigned index, unsigned width) {
@@ -1285,7 +1313,7 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
   if (written && !text.starts_with("clusterlaunchcontrol")) {
     // The asynchronous proxy writes these bytes: what ordinary stores left there is gone. How many is in the tensor
     // map.
-    for (uint32_t granule = a.written / 16; granule < a.written / 16 + 2048; ++granule) stored_.erase(granule);
+    stored_.erase(a.written, 2048 * LastStores::kBytes);
   }
   for (uint32_t t : a.targets) {
     const size_t before = remote_.size();

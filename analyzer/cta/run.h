@@ -13,6 +13,7 @@
 #include "analyzer/cta/analysis.h"
 #include "analyzer/cta/barrier.h"
 #include "analyzer/cta/joint.h"
+#include "analyzer/cta/last_stores.h"
 #include "analyzer/cta/model.h"
 #include "analyzer/cta/tensor_memory.h"
 #include "analyzer/kernel/control.h"
@@ -166,6 +167,8 @@ private:
   bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
   void atomic(Warp& w, const warp::Step& step);
   void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
+  void store_data(const warp::Lanes& addresses, uint32_t lanes, unsigned bytes) override;
+  void wake_polls();
   warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
   // The first word that may reach to this address or behind it: a word has at most 16 bytes.
   std::map<uint32_t, Word>::iterator first_word(uint32_t address) {
@@ -304,11 +307,7 @@ private:
   };
   std::map<uint32_t, Relinquish> relinquished_;  // by rank
   std::map<uint32_t, uint32_t> site_warp_;       // alloc or dealloc step (and rank) -> warp that executed it
-  // The last ordinary store to each 16 bytes of shared memory.
-  struct Stored {
-    uint32_t warp, event, instruction;
-  };
-  std::unordered_map<uint32_t, Stored> stored_;
+  LastStores stored_;
   struct Remote {
     uint32_t warp, event, commit, instruction, rank, target;
     bool is_copy = false, observed = false;

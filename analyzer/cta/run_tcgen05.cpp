@@ -667,9 +667,9 @@ void Run::check_operand(Warp& w, uint32_t operation, const Value& descriptor, ui
   if (!d) return;
   ++decided;
   const auto address = in_rank(static_cast<uint32_t>((*d & 0x3fff) << 4), w.rank);
-  const auto it = stored_.find(address / 16);
-  if (it == stored_.end()) return;
-  const Stored& s = it->second;
+  const LastStore* last = stored_.find(address);
+  if (last == nullptr) return;
+  const LastStore s = *last;
   for (const std::unique_ptr<Warp>& u : warps_) {
     for (const Warp::ProxyFence& f : u->proxy_fences) {
       const bool seen = u->index == w.index || w.known.any.knows(u->index, f.event);

@@ -757,12 +757,21 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
   const uint64_t window = kernel::window_of(at);
   if (window == kernel::kGlobalWindow || window == kernel::kConstWindow) return;
   if (window == kSharedWindow && common != nullptr) {
-    if (!same_place || !terms_.uniform(value, lanes)) {
+    if (same_place && !terms_.uniform(value, lanes)) {
+      common->store_shared(at, bytes, nullptr);  // which of them stays there is not known
+      return;
+    }
+    if (!same_place) {
+      const bool data = value.base != 0 && terms_[value.base].uniformity == Uniformity::kLane;
+      if (data && (value.plain & lanes) == 0) {
+        common->store_data(terms_.numbers_of(address), lanes, bytes);
+        return;
+      }
       for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
         const auto l = static_cast<unsigned>(std::countr_zero(rest));
         const Value one = terms_.lane(value, l);
         const bool known = one.base == 0 || terms_[one.base].uniformity != Uniformity::kLane;
-        common->store_shared(terms_.number_in(address, l), bytes, known && !same_place ? &one : nullptr);
+        common->store_shared(terms_.number_in(address, l), bytes, known ? &one : nullptr);
       }
       return;
     }

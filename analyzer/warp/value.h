@@ -9,8 +9,8 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -123,6 +123,24 @@ struct Interval {
 uint64_t truncate(uint64_t number, unsigned width);
 int64_t sign_extend(uint64_t number, unsigned width);
 
+// A vector whose elements stay where they are.
+template <typename T>
+class Growing {
+public:
+  T& operator[](size_t n) { return blocks_[n / kBlock][n % kBlock]; }
+  const T& operator[](size_t n) const { return blocks_[n / kBlock][n % kBlock]; }
+  size_t size() const { return size_; }
+  T& emplace_back() {
+    if (size_ % kBlock == 0) blocks_.push_back(std::make_unique<T[]>(kBlock));
+    return (*this)[size_++];
+  }
+
+private:
+  static constexpr size_t kBlock = 128;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  size_t size_ = 0;
+};
+
 // Owns the terms of one kernel and knows their arithmetic.
 class Terms {
 public:
@@ -151,6 +169,8 @@ public:
   uint64_t number_in(const Value& value, unsigned lane) const {
     return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
   }
+  // The numbers of all lanes, without the base.
+  Lanes numbers_of(const Value& value) const;
   // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named
   // by the site.
   Value blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width);
@@ -186,7 +206,6 @@ private:
                   size_t arg_count, const uint64_t* coefficients, Fill&& fill);
   uint32_t table_of(const Lanes& offsets);
   bool fits(uint64_t number, uint32_t table, unsigned width) const;
-  Lanes numbers_of(const Value& value) const;
   Value apply_by_lane(Operation operation, const Value* args, unsigned count);
   Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
@@ -200,7 +219,7 @@ private:
   void unmark(size_t trail) const;
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
-  std::deque<Term> terms_;
+  Growing<Term> terms_;
   std::vector<Lanes> tables_;
   std::vector<Interval> spreads_;  // by table: its smallest and largest offset
   // The last results of `apply_by_lane`, by the hash of what they were asked for.
