@@ -30,13 +30,22 @@ bool Memory::touches(uint64_t address, uint64_t bytes) const {
   return at != cells().end() && at->address < address + bytes;
 }
 
+std::vector<Cell>& Memory::own_cells() {
+  if (cells_ == nullptr) {
+    cells_ = std::make_shared<std::vector<Cell>>();
+  } else if (cells_.use_count() != 1) {
+    cells_ = std::make_shared<std::vector<Cell>>(*cells_);
+  }
+  return *cells_;
+}
+
 void Memory::clobber(uint64_t address, uint64_t bytes) {
   if (!touches(address, bytes)) return;
-  std::vector<Cell> next;
-  for (const Cell& c : cells()) {
-    if (c.address + c.bytes <= address || c.address >= address + bytes) next.push_back(c);
-  }
-  replace(std::move(next));
+  std::vector<Cell>& own = own_cells();
+  const auto first = first_touching(own, address);
+  auto last = first;
+  while (last != own.end() && last->address < address + bytes) ++last;
+  own.erase(first, last);
 }
 
 void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
@@ -44,20 +53,20 @@ void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
   cell.address = address;
   cell.bytes = static_cast<uint8_t>(bytes);
   cell.value = value;
-  std::vector<Cell> next;
-  next.reserve(cells().size() + 1);
-  bool placed = false;
-  for (const Cell& c : cells()) {
-    if (c == cell) return;
-    if (c.address + c.bytes > address && c.address < address + bytes) continue;
-    if (!placed && c.address > address) {
-      next.push_back(cell);
-      placed = true;
-    }
-    next.push_back(c);
+  const std::vector<Cell>& now = cells();
+  auto first = first_touching(now, address);
+  if (first != now.end() && *first == cell) return;
+  auto last = first;
+  while (last != now.end() && last->address < address + bytes) ++last;
+  const auto at = first - now.begin();
+  const auto count = last - first;
+  std::vector<Cell>& own = own_cells();
+  if (count == 0) {
+    own.insert(own.begin() + at, cell);
+    return;
   }
-  if (!placed) next.push_back(cell);
-  replace(std::move(next));
+  own[static_cast<size_t>(at)] = cell;
+  own.erase(own.begin() + at + 1, own.begin() + at + count);
 }
 
 std::vector<Extent> SharedWrites::difference(const SharedWrites& other) const {

@@ -30,10 +30,12 @@ public:
   bool touches(uint64_t address, uint64_t bytes) const;
   const std::vector<Cell>& cells() const;
   bool same(const Memory& other) const { return cells_ == other.cells_; }
-  void replace(std::vector<Cell> cells) { cells_ = std::make_shared<const std::vector<Cell>>(std::move(cells)); }
+  void replace(std::vector<Cell> cells) { cells_ = std::make_shared<std::vector<Cell>>(std::move(cells)); }
 
 private:
-  std::shared_ptr<const std::vector<Cell>> cells_;  // ordered by address, disjoint
+  std::vector<Cell>& own_cells();
+
+  std::shared_ptr<std::vector<Cell>> cells_;  // ordered by address, disjoint; not changed while others share them
 };
 
 // A range of addresses.
