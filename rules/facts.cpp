@@ -48,7 +48,7 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
     out.known = true;
     return out;
   }
-  for (const warp::Terms::Part& part : terms().parts(value.base)) {
+  for (const warp::Terms::Part part : terms().parts(value.base)) {
     if (terms()[part.term].kind != warp::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0)
       return out;
     out.allocation = part.term;
@@ -64,7 +64,7 @@ std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t la
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   Value rest = terms().lane(value, lane);
   uint32_t allocation = 0;
-  for (const warp::Terms::Part& part : terms().parts(rest.base)) {
+  for (const warp::Terms::Part part : terms().parts(rest.base)) {
     if (terms()[part.term].kind == warp::TermKind::kAllocation && part.coefficient == 1) allocation = part.term;
   }
   if (allocation != 0) {

@@ -216,7 +216,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     const size_t decided = decisions_.size();
     bool all = true;
     for (size_t n = 0; n < 2 && all; ++n) {
-      const std::vector<warp::Terms::Part> parts = terms_.parts(terms_[term].args[n].base);
+      const warp::Terms::Parts parts = terms_.parts(terms_[term].args[n].base);
       if (parts.size() != 1) continue;
       const bool inverse = parts[0].coefficient != 1;
       all = find_numbers(parts[0].term, truth != inverse);

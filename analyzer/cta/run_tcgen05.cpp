@@ -42,7 +42,7 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   }
   auto it = allocation_of_.end();
   bool rest = false;
-  for (const warp::Terms::Part& part : terms_.parts(one.base)) {
+  for (const warp::Terms::Part part : terms_.parts(one.base)) {
     const auto found = part.coefficient == 1 ? allocation_of_.find(part.term) : allocation_of_.end();
     if (found != allocation_of_.end() && it == allocation_of_.end()) {
       it = found;

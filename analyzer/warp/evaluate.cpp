@@ -387,7 +387,7 @@ private:
   }
 
   bool mentions(const Value& value, uint32_t join) const {
-    for (const Terms::Part& part : terms_.parts(value.base)) {
+    for (const Terms::Part part : terms_.parts(value.base)) {
       if (part.term == join) return true;
     }
     return false;

@@ -157,7 +157,7 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       const bool absorbing = o.op == Op::kOr;
       bool all = true;
       for (const Value& v : term.args) {
-        const std::vector<Terms::Part> parts = terms.parts(v.base);
+        const Terms::Parts parts = terms.parts(v.base);
         if (parts.size() != 1 || v.table != 0 || v.plain != 0) return std::nullopt;
         std::optional<bool> t = decide(terms, facts, parts[0].term);
         if (!t) {
@@ -223,7 +223,7 @@ bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
     }
   } else if (w == 1 && ((o.op == Op::kAnd && truth) || (o.op == Op::kOr && !truth))) {
     for (const Value& v : term.args) {
-      const std::vector<Terms::Part> parts = terms.parts(v.base);
+      const Terms::Parts parts = terms.parts(v.base);
       if (parts.size() != 1 || v.table != 0 || v.plain != 0) continue;
       if (terms[parts[0].term].uniformity == Uniformity::kLane) continue;
       const bool value = parts[0].coefficient == 1 ? truth : !truth;

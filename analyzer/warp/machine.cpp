@@ -193,7 +193,7 @@ Truth Machine::truth_of(const Value& p, uint32_t lanes) {
     }
   }
   if (based == 0) return out;
-  const std::vector<Terms::Part> parts = terms_.parts(p.base);
+  const Terms::Parts parts = terms_.parts(p.base);
   const uint64_t offset = terms_.number_in(p, static_cast<unsigned>(std::countr_zero(based)));
   const bool plain = parts.size() == 1 && parts[0].coefficient == 1 && (offset & 1) == 0;
   const bool inverse = parts.size() == 1 && parts[0].coefficient != 1 && (offset & 1) == 1;
@@ -626,12 +626,9 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     Term& term = terms_.mutable_term(join);
     term.set = candidates;
     term.listed = listed && !own_unknown && candidates.size() <= 8;
-    term.zero_bits = ~truncate(~uint64_t{0}, bytes * 8);
-    if (listed && !own_unknown) {
-      uint64_t zero = ~uint64_t{0};
-      for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
-      term.zero_bits |= zero;
-    }
+    uint64_t zero = listed && !own_unknown ? ~uint64_t{0} : 0;
+    for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
+    terms_.set_zero_bits(join, zero | ~truncate(~uint64_t{0}, bytes * 8));
     Value v;
     v.base = join;
     return v;
@@ -673,7 +670,7 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
     if (std::find(term.set.begin(), term.set.end(), item) == term.set.end()) term.set.push_back(item);
   }
   term.listed = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
-  term.zero_bits = ~truncate(~uint64_t{0}, width);
+  terms_.set_zero_bits(join, ~truncate(~uint64_t{0}, width));
   Value offset;
   offset.base = join;
   if (!one_base || first.base == 0) return offset;
@@ -804,7 +801,7 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     record.value = stored;
     // Terms of this warp's paths mean nothing to another warp.
     bool nameable = true;
-    for (const Terms::Part& part : terms_.parts(stored.base)) {
+    for (const Terms::Part part : terms_.parts(stored.base)) {
       const Term& t = terms_[part.term];
       nameable = nameable && (t.kind == TermKind::kAllocation || (t.loops == 0 && t.uniformity == Uniformity::kCta));
     }

@@ -21,18 +21,43 @@ constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t au
 
 Value Terms::apply(Operation o, const Value* args, unsigned count) {
   bool constant = true;
-  bool known = true;
-  bool mixed = false;
-  for (unsigned n = 0; n < count; ++n) {
-    constant = constant && args[n].constant();
-    known = known && args[n].known();
-    mixed = mixed || args[n].plain != 0;
-  }
-  if (o.op == Op::kGeneric) return make_pure(o, args, count);
-  if (constant) {
+  for (unsigned n = 0; n < count; ++n) constant = constant && args[n].constant();
+  if (constant && o.op != Op::kGeneric) {
     uint64_t numbers[4];
     for (unsigned n = 0; n < count; ++n) numbers[n] = args[n].number;
     return Value::of(fold(o, numbers, count));
+  }
+  if (count > 3) return apply_anew(o, args, count);
+  // Warps, rounds of loops and scenarios ask the same again and again.
+  constexpr size_t kRemembered = 2048;
+  if (applied_.empty()) applied_.resize(kRemembered);
+  uint64_t h = static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^
+               (uint64_t{o.aux} << 20);
+  for (unsigned n = 0; n < count; ++n) {
+    h = (h ^ args[n].number ^ (uint64_t{args[n].table} << 40) ^ args[n].plain) * 0x9e3779b97f4a7c15u;
+    h = (h ^ (h >> 32) ^ args[n].base) * 0xff51afd7ed558ccdu;
+  }
+  const size_t place = (h >> 40) % kRemembered;
+  if (const Applied& known = applied_[place];
+      known.operation == o && std::equal(args, args + count, known.args.begin())) {
+    return known.result;
+  }
+  const Value result = apply_anew(o, args, count);
+  if (applied_.empty()) return result;
+  Applied& known = applied_[place];
+  known.operation = o;
+  std::copy(args, args + count, known.args.begin());
+  known.result = result;
+  return result;
+}
+
+Value Terms::apply_anew(Operation o, const Value* args, unsigned count) {
+  if (o.op == Op::kGeneric) return make_pure(o, args, count);
+  bool known = true;
+  bool mixed = false;
+  for (unsigned n = 0; n < count; ++n) {
+    known = known && args[n].known();
+    mixed = mixed || args[n].plain != 0;
   }
   if (known) return apply_by_lane(o, args, count);
   if (o.op == Op::kMov) return args[0];
@@ -329,7 +354,7 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       if (w <= from && o.op == Op::kZext) {
         // Dropping high bits distributes over a linear form; what is extended from as many bits is taken as it was.
         Value out = Value::of(truncate(x.number, w));
-        for (const Part& part : parts(x.base)) {
+        for (const Part part : parts(x.base)) {
           const Term& t = terms_[part.term];
           Value piece;
           piece.base = part.term;
@@ -372,8 +397,8 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       Value left;
       left.base = difference.base;
       uint64_t right = truncate(~difference.number + 1, w);
-      const std::vector<Part> list = parts(difference.base);
-      if (!list.empty() && (list[0].coefficient >> (w - 1)) != 0) {
+      const Parts list = parts(difference.base);
+      if (list.size() != 0 && (list[0].coefficient >> (w - 1)) != 0) {
         left = scale(left, ~uint64_t{0}, w);
         right = truncate(~right + 1, w);
       }

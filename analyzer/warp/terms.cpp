@@ -167,30 +167,11 @@ Value Terms::apply_by_lane(Operation o, const Value* args, unsigned count) {
     if (fits(out.number, out.table, o.width)) return out;
   }
   if (o.op == Op::kZext && fits(args[0].number, args[0].table, std::min<unsigned>(o.width, o.aux))) return args[0];
-  constexpr size_t kRemembered = 1024;
-  ByLane* place = nullptr;
-  if (count <= 3) {
-    if (by_lane_.empty()) by_lane_.resize(kRemembered);
-    uint64_t h = static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^
-                 (uint64_t{o.aux} << 20);
-    for (unsigned n = 0; n < count; ++n) {
-      h = (h ^ args[n].number ^ (uint64_t{args[n].table} << 40)) * 0x9e3779b97f4a7c15u;
-      h ^= h >> 32;
-    }
-    place = &by_lane_[h % kRemembered];
-    if (place->operation == o && std::equal(args, args + count, place->args.begin())) return place->result;
-  }
   Lanes numbers[4];
   for (unsigned n = 0; n < count; ++n) numbers[n] = numbers_of(args[n]);
   Lanes out;
   fold_lanes(o, numbers, count, out);
-  const Value result = from_lanes(out, o.width);
-  if (place != nullptr) {
-    place->operation = o;
-    std::copy(args, args + count, place->args.begin());
-    place->result = result;
-  }
-  return result;
+  return from_lanes(out, o.width);
 }
 
 Value Terms::from_lanes(const Lanes& numbers, unsigned width) {
@@ -234,36 +215,48 @@ uint32_t Terms::join(uint64_t site, uint64_t part, uint64_t loops, unsigned widt
   });
 }
 
-std::vector<Terms::Part> Terms::parts(uint32_t base) const {
-  if (base == 0) return {};
-  const Term& term = terms_[base];
-  if (term.kind != TermKind::kSum) return {{base, 1}};
-  std::vector<Part> out;
-  for (size_t n = 0; n < term.args.size(); ++n) out.push_back({term.args[n].base, term.coefficients[n]});
-  return out;
+void Terms::set_zero_bits(uint32_t term, uint64_t zero_bits) {
+  if (terms_[term].zero_bits == zero_bits) return;
+  terms_[term].zero_bits = zero_bits;
+  applied_.clear();  // what was made of it rests on the bits it had
 }
 
-uint32_t Terms::base_of_parts(std::vector<Part> parts, unsigned width) {
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.term < b.term; });
-  std::vector<Part> merged;
-  for (const Part& part : parts) {
-    if (!merged.empty() && merged.back().term == part.term) {
-      merged.back().coefficient += part.coefficient;
+// The base of a + b * factor.
+uint32_t Terms::base_of_sum(uint32_t a, uint32_t b, uint64_t factor, unsigned width) {
+  const Parts first = parts(a);
+  const Parts second = parts(b);
+  std::vector<Part>& merged = merged_;
+  merged.clear();
+  auto add = [&](uint32_t term, uint64_t coefficient) {
+    coefficient = truncate(coefficient, width);
+    if (coefficient != 0) merged.push_back({term, coefficient});
+  };
+  size_t n = 0;
+  size_t m = 0;
+  while (n < first.size() || m < second.size()) {
+    const Part x = n < first.size() ? first[n] : Part{UINT32_MAX, 0};
+    const Part y = m < second.size() ? second[m] : Part{UINT32_MAX, 0};
+    if (x.term < y.term) {
+      add(x.term, x.coefficient);
+      ++n;
+    } else if (y.term < x.term) {
+      add(y.term, y.coefficient * factor);
+      ++m;
     } else {
-      merged.push_back(part);
+      add(x.term, x.coefficient + y.coefficient * factor);
+      ++n;
+      ++m;
     }
   }
-  std::erase_if(merged, [&](Part& part) {
-    part.coefficient = truncate(part.coefficient, width);
-    return part.coefficient == 0;
-  });
   if (merged.empty()) return 0;
   if (merged.size() == 1 && merged[0].coefficient == 1) return merged[0].term;
-  std::vector<Value> args(merged.size());
-  std::vector<uint64_t> coefficients(merged.size());
-  for (size_t n = 0; n < merged.size(); ++n) {
-    args[n].base = merged[n].term;
-    coefficients[n] = merged[n].coefficient;
+  std::vector<Value>& args = merged_args_;
+  std::vector<uint64_t>& coefficients = merged_coefficients_;
+  args.assign(merged.size(), Value{});
+  coefficients.resize(merged.size());
+  for (size_t k = 0; k < merged.size(); ++k) {
+    args[k].base = merged[k].term;
+    coefficients[k] = merged[k].coefficient;
   }
   return intern(TermKind::kSum, width, {}, 0, 0, args.data(), args.size(), coefficients.data(), [&](Term& term) {
     unsigned low_zeros = 63;
@@ -300,10 +293,8 @@ Value Terms::sum(const Value& a, const Value& b, uint64_t factor, unsigned width
       return out;
     }
   }
-  std::vector<Part> all = parts(a.base);
-  for (Part part : parts(b.base)) all.push_back({part.term, part.coefficient * factor});
   Value out;
-  out.base = base_of_parts(std::move(all), width);
+  out.base = base_of_sum(a.base, b.base, factor, width);
   out.plain = out.base == 0 ? 0 : (a.base != 0 ? a.plain : b.plain);
   if (a.table == 0 && b.table == 0) {
     out.number = truncate(a.number + b.number * factor, width);
@@ -553,7 +544,7 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
 std::string Terms::describe(const Value& value) const {
   std::string out;
   if (value.base != 0) {
-    for (const Part& part : parts(value.base)) {
+    for (const Part part : parts(value.base)) {
       const Term& term = terms_[part.term];
       if (!out.empty()) out += "+";
       if (part.coefficient != 1) out += std::to_string(static_cast<int64_t>(part.coefficient)) + "*";

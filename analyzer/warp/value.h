@@ -155,6 +155,8 @@ public:
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
+  // Of a join whose values changed.
+  void set_zero_bits(uint32_t term, uint64_t zero_bits);
 
   // Any pure operation; folds what is known, keeps linear forms linear, else makes a term.
   Value apply(Operation operation, const Value* args, unsigned count);
@@ -194,7 +196,42 @@ public:
     uint64_t coefficient;
     bool operator==(const Part&) const = default;
   };
-  std::vector<Part> parts(uint32_t base) const;
+  // Ascending by term. It looks at the terms themselves, which stay where they are.
+  class Parts {
+  public:
+    class Iterator {
+    public:
+      Iterator(const Parts* of, size_t at) : of_(of), at_(at) {}
+      Part operator*() const { return (*of_)[at_]; }
+      Iterator& operator++() {
+        ++at_;
+        return *this;
+      }
+      bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+    private:
+      const Parts* of_;
+      size_t at_;
+    };
+    Parts(uint32_t base, const Term& term)
+        : sum_(term.kind == TermKind::kSum ? &term : nullptr),
+          base_(base),
+          size_(base == 0           ? 0
+                : sum_ == nullptr ? 1
+                                    : term.args.size()) {}
+    size_t size() const { return size_; }
+    Part operator[](size_t n) const {
+      return sum_ == nullptr ? Part{base_, 1} : Part{sum_->args[n].base, sum_->coefficients[n]};
+    }
+    Iterator begin() const { return {this, 0}; }
+    Iterator end() const { return {this, size_}; }
+
+  private:
+    const Term* sum_;
+    uint32_t base_;
+    size_t size_;
+  };
+  Parts parts(uint32_t base) const { return Parts(base, terms_[base]); }
   uint64_t zero_bits(const Value& value, unsigned lane) const;
 
   std::string describe(const Value& value) const;  // for debugging and --explain
@@ -207,9 +244,10 @@ private:
   uint32_t table_of(const Lanes& offsets);
   bool fits(uint64_t number, uint32_t table, unsigned width) const;
   Value apply_by_lane(Operation operation, const Value* args, unsigned count);
+  Value apply_anew(Operation operation, const Value* args, unsigned count);
   Value sum(const Value& a, const Value& b, uint64_t b_factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
-  uint32_t base_of_parts(std::vector<Part> parts, unsigned width);
+  uint32_t base_of_sum(uint32_t a, uint32_t b, uint64_t factor, unsigned width);
   Value make_pure(Operation operation, const Value* args, unsigned count);
   void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
@@ -222,13 +260,17 @@ private:
   Growing<Term> terms_;
   std::vector<Lanes> tables_;
   std::vector<Interval> spreads_;  // by table: its smallest and largest offset
-  // The last results of `apply_by_lane`, by the hash of what they were asked for.
-  struct ByLane {
+  // The last results of `apply`, by the hash of what was asked for.
+  struct Applied {
     Operation operation;
     std::array<Value, 3> args;
     Value result;
   };
-  std::vector<ByLane> by_lane_;
+  std::vector<Applied> applied_;
+  // Scratch of `base_of_sum`.
+  std::vector<Part> merged_;
+  std::vector<Value> merged_args_;
+  std::vector<uint64_t> merged_coefficients_;
   std::vector<uint32_t> index_;                                      // open addressing: 0 is free, else a term
   std::vector<uint64_t> hashes_;                                     // by term
   std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
