@@ -19,21 +19,27 @@ public:
   Driver(const Analysis& analysis, const JointSetting& setting) : setting_(setting), ground_(analysis) {}
 
   Joint run() {
-    Policy usual;
-    const Outcome first = scenario(usual);
-    if (first.chose_trips) {
-      for (uint32_t trips : {1u, 0u, 5u}) {
-        Policy p;
-        p.trips = trips;
-        scenario(p);
-      }
+    const Outcome first = scenario({});
+    // A policy that would not have gone another way anywhere is the same scenario again.
+    std::map<uint32_t, unsigned> after_one = first.other_trips;
+    for (uint32_t trips : kOtherTrips) {
+      const auto occasions = first.other_trips.find(trips);
+      if (occasions == first.other_trips.end() || (trips == 0 && !after_one.contains(0))) continue;
+      Policy p;
+      p.trips = trips;
+      p.occasions = occasions->second;
+      const Outcome outcome = scenario(p);
+      if (trips == 1) after_one = outcome.other_trips;
     }
     size_t flips = 0;
-    for (uint32_t block : first.choices) {
-      if (++flips > kMaxFlips) break;
+    size_t untried = first.choices.size();
+    for (const auto& [block, occasions] : first.choices) {
+      if (flips == kMaxFlips) break;
       Policy p;
       p.flipped = {block};
-      scenario(p);
+      p.occasions = occasions;
+      --untried;
+      if (!scenario(p).nothing_new) ++flips;
     }
     // A commit that nobody ever waits for.
     for (const auto& [commit, targets] : commit_targets_) {
@@ -44,7 +50,6 @@ public:
       s.at = commit;
       add(std::move(s));
     }
-    const size_t untried = first.choices.size() > kMaxFlips ? first.choices.size() - kMaxFlips : 0;
     if (unfinished_ || untried != 0) {
       std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
       if (unfinished_) reason += "the budget of " + std::to_string(setting_.step_budget) + " steps was used up";
@@ -61,8 +66,9 @@ public:
 
 private:
   struct Outcome {
-    std::set<uint32_t> choices;
-    bool chose_trips = false;
+    std::map<uint32_t, unsigned> choices;
+    std::map<uint32_t, unsigned> other_trips;
+    bool nothing_new = false;
   };
 
   Outcome scenario(const Policy& policy) {
@@ -102,7 +108,7 @@ private:
       all.all = all.all && places.all;
     }
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
-    return {std::move(run.choices), run.chose_trips};
+    return {std::move(run.choices), std::move(run.other_trips), run.nothing_new};
   }
 
   void add(Sighting s) {

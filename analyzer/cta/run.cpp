@@ -592,7 +592,6 @@ bool Run::leave(Warp& w, uint32_t b) {
         }
         wish_came(unusual, first == wish);
         if (stopped_) return false;
-        if (!by_trips) choices.insert(b);
         if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
@@ -628,9 +627,17 @@ void Run::wish_came(bool unusual, bool granted) {
   if (!unusual || differs_) return;
   if (granted) {
     differs_ = true;
-  } else if (++refused_ >= 2) {
+  } else if (++refused_ >= std::min(2u, policy_.occasions)) {
     nothing_new = true;
     stopped_ = true;
+  }
+}
+
+// Which other numbers of trips would have gone another way; `way` gives the way for a number.
+template <typename F>
+void Run::note_other_trips(F&& way) {
+  for (uint32_t trips : kOtherTrips) {
+    if (way(trips) != way(policy_.trips)) ++other_trips[trips];
   }
 }
 
@@ -650,6 +657,7 @@ bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
     const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
     const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
     *unusual = (done < policy_.trips) != (done < Policy{}.trips);
+    note_other_trips([&](uint32_t trips) { return done < trips; });
     return in0 == (done < policy_.trips);
   }
   if (ground_.control.can_exit[s0] != ground_.control.can_exit[s1]) {
@@ -662,19 +670,24 @@ bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
   if (ground_.guards_writes[b]) {
     *by_trips = true;
     chose_trips = true;
+    note_other_trips([](uint32_t trips) { return trips == 0; });
     if (policy_.trips == 0) {
       first = !first;
       *unusual = true;
     }
     return first;
   }
+  ++choices[b];
   if (policy_.flipped.contains(b)) {
     first = !first;
     *unusual = true;
   }
   // In a loop that has gone round often enough, the way that may lead out of it.
-  if (block.loop != kNone && w.rounds[block.loop] > std::max(policy_.trips, 2u) + 2) first = !first;
-  return first;
+  auto long_enough = [&](uint32_t trips) {
+    return block.loop != kNone && w.rounds[block.loop] > std::max(trips, 2u) + 2;
+  };
+  note_other_trips(long_enough);
+  return first != long_enough(policy_.trips);
 }
 
 void Run::lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction) {

@@ -34,7 +34,11 @@ inline uint32_t in_rank(uint32_t address, uint32_t rank) {
 struct Policy {
   uint32_t trips = 2;          // times round a loop whose end is not known
   std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
+  unsigned occasions = 2;      // how often the usual policy comes to a branch that this one decides another way
 };
+
+// The other numbers of times that loops are let run.
+inline constexpr std::array<uint32_t, 3> kOtherTrips = {1, 0, 5};
 
 // What is the same in every scenario of a kernel.
 struct Ground {
@@ -65,7 +69,8 @@ public:
   std::vector<warp::Uncertain> uncertain;
   std::vector<cta::Step> log;
   std::vector<Decision> decisions;
-  std::set<uint32_t> choices;  // blocks whose branch was decided by the policy, loops' ends not counted
+  std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
+  std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
   bool chose_trips = false;
   bool guessed_data = false;  // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
@@ -193,6 +198,8 @@ private:
   void proxy_fence(Warp& w, uint32_t n);
   bool choose(Warp& w, uint32_t block, bool* by_trips, bool* unusual);
   void wish_came(bool unusual, bool granted);
+  template <typename F>
+  void note_other_trips(F&& way);
   void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
   void follow(Warp& w, std::vector<Warp::Group> groups);
   void stop(uint32_t instruction, std::string reason);
