@@ -286,14 +286,10 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
 }
 
 // What is stored is another unknown in each lane, at another place: data. Mostly there is no word anywhere near.
-void Run::store_data(const warp::Lanes& addresses, uint32_t lanes, unsigned bytes) {
-  uint32_t low = ~0u;
-  uint32_t high = 0;
-  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto address = static_cast<uint32_t>(addresses[static_cast<unsigned>(std::countr_zero(rest))]);
-    low = std::min(low, address);
-    high = std::max(high, address);
-  }
+void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
+  const auto span = terms_.span_of(where, lanes);
+  const auto low = static_cast<uint32_t>(span.first);
+  const auto high = static_cast<uint32_t>(span.second);
   const auto near = first_word(low);
   const bool touches = near != words_.end() && near->first < high + bytes;
   if (!touches) {
@@ -303,7 +299,8 @@ void Run::store_data(const warp::Lanes& addresses, uint32_t lanes, unsigned byte
   }
   const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto address = static_cast<uint32_t>(addresses[static_cast<unsigned>(std::countr_zero(rest))]);
+    const auto address =
+        static_cast<uint32_t>(terms_.number_in(where, static_cast<unsigned>(std::countr_zero(rest))));
     if (touches) {
       store_shared(address, bytes, nullptr);
     } else {

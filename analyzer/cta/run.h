@@ -172,7 +172,7 @@ private:
   bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
   void atomic(Warp& w, const warp::Step& step);
   void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
-  void store_data(const warp::Lanes& addresses, uint32_t lanes, unsigned bytes) override;
+  void store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) override;
   void wake_polls();
   warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
   // The first word that may reach to this address or behind it: a word has at most 16 bytes.

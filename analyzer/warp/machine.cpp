@@ -747,6 +747,11 @@ void Machine::load(const Step& step, const Meaning& m) {
   }
 }
 
+// Another unknown in each of the lanes.
+bool Machine::is_data(const Value& value, uint32_t lanes) const {
+  return value.base != 0 && (value.plain & lanes) == 0 && terms_[value.base].uniformity == Uniformity::kLane;
+}
+
 void Machine::store(const Value& address, unsigned bytes, const Value& value, uint32_t lanes, uint64_t site) {
   if (!address.known() || lanes == 0) return;  // assumed not to touch what the protocol is made of
   const bool same_place = terms_.uniform(address, lanes);
@@ -759,9 +764,8 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
       return;
     }
     if (!same_place) {
-      const bool data = value.base != 0 && terms_[value.base].uniformity == Uniformity::kLane;
-      if (data && (value.plain & lanes) == 0) {
-        common->store_data(terms_.numbers_of(address), lanes, bytes);
+      if (is_data(value, lanes)) {
+        common->store_data(address, lanes, bytes);
         return;
       }
       for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
@@ -777,6 +781,8 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     return;
   }
   if (!same_place) {
+    const auto [low, high] = terms_.span_of(address, lanes);
+    if (!memory.touches(low, high - low + bytes)) return;
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       memory.clobber(terms_.number_in(address, static_cast<unsigned>(std::countr_zero(rest))), bytes);
     }
@@ -851,6 +857,12 @@ void Machine::store_step(const Step& step, const Meaning& m) {
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;
   const unsigned count = step.vector_count != 0 ? step.vector_count : 1;
+  if (common != nullptr && count > 1 && bytes * count <= 16 && guard_.unknown == 0) {
+    // A vector of data is one piece of data.
+    bool data = true;
+    for (unsigned n = 0; n < count && data; ++n) data = is_data(read(program_.args[step.vector_first + n]), lanes);
+    if (data) return store(address, bytes * count, read(program_.args[step.vector_first]), lanes, step_);
+  }
   for (unsigned n = 0; n < count; ++n) {
     if (step.vector_count == 0 && at + 1u >= step.argument_count) return;
     const Arg& from = step.vector_count != 0 ? program_.args[step.vector_first + n] : arg(step, at + 1);

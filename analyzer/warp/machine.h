@@ -33,7 +33,7 @@ public:
   // A word that the executing lanes write; nothing when they write another value each, or one that is not known.
   virtual void store_shared(uint64_t address, unsigned bytes, const Value* value) = 0;
   // Another word in each of the lanes, none of them known, each at an address of its own.
-  virtual void store_data(const Lanes& addresses, uint32_t lanes, unsigned bytes) = 0;
+  virtual void store_data(const Value& where, uint32_t lanes, unsigned bytes) = 0;
   // A word of global memory at an address that is the same in all executing lanes.
   virtual Value load_global(const Value& address, unsigned index, unsigned width) = 0;
 };
@@ -97,6 +97,7 @@ private:
   void generic(const Step& step, const Meaning& m);
   void fresh(const Step& step);
   void copy_in(const Step& step);
+  bool is_data(const Value& value, uint32_t lanes) const;
   void note_read(uint64_t address, unsigned bytes);
   std::optional<Value> load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index,
                                    uint64_t site);

@@ -159,6 +159,17 @@ Lanes Terms::numbers_of(const Value& value) const {
   return out;
 }
 
+std::pair<uint64_t, uint64_t> Terms::span_of(const Value& value, uint32_t mask) const {
+  uint64_t low = ~uint64_t{0};
+  uint64_t high = 0;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const uint64_t n = number_in(value, static_cast<unsigned>(std::countr_zero(rest)));
+    low = std::min(low, n);
+    high = std::max(high, n);
+  }
+  return {low, high};
+}
+
 // An operation on numbers that differ from lane to lane.
 Value Terms::apply_by_lane(Operation o, const Value* args, unsigned count) {
   if (o.op == Op::kAdd && (args[0].table == 0 || args[1].table == 0)) {

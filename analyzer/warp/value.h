@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tmemlint::warp {
@@ -171,8 +172,8 @@ public:
   uint64_t number_in(const Value& value, unsigned lane) const {
     return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
   }
-  // The numbers of all lanes, without the base.
-  Lanes numbers_of(const Value& value) const;
+  // The smallest and the largest number of the lanes of the mask, without the base.
+  std::pair<uint64_t, uint64_t> span_of(const Value& value, uint32_t mask) const;
   // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named
   // by the site.
   Value blend(uint32_t mask, const Value& on, const Value& off, uint64_t site, uint64_t loops, unsigned width);
@@ -242,6 +243,7 @@ private:
   uint32_t intern(TermKind kind, unsigned width, Operation operation, uint64_t site, uint64_t part, const Value* args,
                   size_t arg_count, const uint64_t* coefficients, Fill&& fill);
   uint32_t table_of(const Lanes& offsets);
+  Lanes numbers_of(const Value& value) const;
   bool fits(uint64_t number, uint32_t table, unsigned width) const;
   Value apply_by_lane(Operation operation, const Value* args, unsigned count);
   Value apply_anew(Operation operation, const Value* args, unsigned count);
