@@ -877,13 +877,13 @@ std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes,
   const auto l = static_cast<unsigned>(std::countr_zero(lanes));
   Value one = terms_.lane(value, l);
   if (one.base == 0) return warp::truncate(one.number, width);
-  auto numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+  auto numbers = terms_.enumerate(one, l, width, warp::FactsFilter(terms_, w.machine.facts));
   if (!numbers) return pick ? pick_number(w, one, width) : std::nullopt;
   if (numbers->size() > 1) {
     walked_.assign(terms_.size(), false);
     decide_truths(w, one.base);
     one = resolve(terms_, w.machine.facts, one);
-    numbers = terms_.enumerate(one, l, width, filter(terms_, w.machine.facts));
+    numbers = terms_.enumerate(one, l, width, warp::FactsFilter(terms_, w.machine.facts));
   }
   if (numbers && numbers->size() == 1) return numbers->front();
   return pick ? pick_number(w, one, width) : std::nullopt;

@@ -356,6 +356,7 @@ private:
     auto give_up = [&] {
       term.listed = false;
       term.set.clear();
+      terms_.list_changed();
       listing_changed_ = true;
     };
     if (rounds_[current_join_block_] > kListRounds) return give_up();
@@ -370,17 +371,18 @@ private:
       const int64_t step = sign_extend(value.number, width);
       if (i.low == INT64_MIN || i.high == INT64_MAX || (i.high - i.low) / (step < 0 ? -step : step) > 16)
         return give_up();
-      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, filter(terms_, facts));
+      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, FactsFilter(terms_, facts));
       if (!numbers) return give_up();
       for (uint64_t n : *numbers) values.push_back(Value::of(n));
     } else {
-      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, filter(terms_, facts));
+      std::optional<std::vector<uint64_t>> numbers = terms_.enumerate(value, 0, width, FactsFilter(terms_, facts));
       if (!numbers) return give_up();
       for (uint64_t n : *numbers) values.push_back(Value::of(n));
     }
     for (const Value& v : values) {
       if (std::find(term.set.begin(), term.set.end(), v) != term.set.end()) continue;
       term.set.push_back(v);
+      terms_.list_changed();
       listing_changed_ = true;
       if (term.set.size() > kMaxListed) return give_up();
     }
@@ -650,7 +652,7 @@ private:
     const auto first = static_cast<unsigned>(std::countr_zero(lanes));
     const bool same = terms_.uniform(index, lanes);
     std::optional<std::vector<uint64_t>> numbers;
-    if (same) numbers = terms_.enumerate(terms_.lane(index, first), first, 32, filter(terms_, machine_.facts));
+    if (same) numbers = terms_.enumerate(terms_.lane(index, first), first, 32, FactsFilter(terms_, machine_.facts));
     const Facts facts = machine_.facts;
     if (!same && index.known()) {  // another target per lane, all known
       std::vector<Waiting> waiting = others;

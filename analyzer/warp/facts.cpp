@@ -125,13 +125,12 @@ Interval interval_of(const Terms& terms, const Facts& facts, const Value& value,
   return shift(of_term(terms, facts, value.base, width), sign_extend(value.number, width));
 }
 
-Terms::Filter filter(const Terms& terms, const Facts& facts) {
-  return [&terms, &facts](uint32_t join, uint64_t number) {
-    const Fact* fact = facts.find(join);
-    if (fact == nullptr) return true;
-    const int64_t n = terms[join].width == 1 ? static_cast<int64_t>(number) : sign_extend(number, terms[join].width);
-    return n >= fact->interval.low && n <= fact->interval.high;
-  };
+bool FactsFilter::admits(uint32_t join, uint64_t number) const {
+  const Fact* fact = facts_.find(join);
+  if (fact == nullptr) return true;
+  const unsigned width = terms_[join].width;
+  const int64_t n = width == 1 ? static_cast<int64_t>(number) : sign_extend(number, width);
+  return n >= fact->interval.low && n <= fact->interval.high;
 }
 
 std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base) {
@@ -172,7 +171,7 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
   }
   Value v;
   v.base = base;
-  if (auto numbers = terms.enumerate(v, 0, 1, filter(terms, facts), 1)) {
+  if (auto numbers = terms.enumerate(v, 0, 1, FactsFilter(terms, facts), 1)) {
     if (numbers->size() == 1) return numbers->front() != 0;
   }
   return std::nullopt;

@@ -47,7 +47,16 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t term
 bool assume(const Terms& terms, Facts& facts, uint32_t term, bool truth);
 
 // Join values that the facts rule out.
-Terms::Filter filter(const Terms& terms, const Facts& facts);
+class FactsFilter : public Terms::Filter {
+public:
+  FactsFilter(const Terms& terms, const Facts& facts) : terms_(terms), facts_(facts) {}
+  bool concerns(uint32_t join) const override { return facts_.find(join) != nullptr; }
+  bool admits(uint32_t join, uint64_t number) const override;
+
+private:
+  const Terms& terms_;
+  const Facts& facts_;
+};
 
 // A selection whose condition is decided is what it selects.
 Value resolve(Terms& terms, const Facts& facts, const Value& value);

@@ -624,8 +624,12 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     const uint32_t join = terms_.join(
         kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
     Term& term = terms_.mutable_term(join);
-    term.set = candidates;
-    term.listed = listed && !own_unknown && candidates.size() <= 8;
+    const bool lists = listed && !own_unknown && candidates.size() <= 8;
+    if (term.listed != lists || term.set != candidates) {
+      term.set = candidates;
+      term.listed = lists;
+      terms_.list_changed();
+    }
     uint64_t zero = listed && !own_unknown ? ~uint64_t{0} : 0;
     for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
     terms_.set_zero_bits(join, zero | ~truncate(~uint64_t{0}, bytes * 8));
@@ -646,7 +650,7 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
                                           uint64_t site) {
   constexpr size_t kMost = 8;
   if (!terms_.uniform(address, kAllLanes)) return std::nullopt;
-  const auto places = terms_.enumerate(address, 0, 64, filter(terms_, facts));
+  const auto places = terms_.enumerate(address, 0, 64, FactsFilter(terms_, facts));
   if (!places || places->empty() || places->size() > kMost) return std::nullopt;
   std::vector<Value> words;
   for (uint64_t at : *places) {
@@ -663,13 +667,19 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
   const unsigned width = bytes * 8;
   const uint32_t join = terms_.join(
       kUnwrittenSite | site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index | (2u << 20), loops, width);
-  Term& term = terms_.mutable_term(join);
-  term.set.clear();
+  std::vector<Value> set;
   for (const Value& w : words) {
     const Value item = one_base ? Value::of(w.number) : w;
-    if (std::find(term.set.begin(), term.set.end(), item) == term.set.end()) term.set.push_back(item);
+    if (std::find(set.begin(), set.end(), item) == set.end()) set.push_back(item);
   }
-  term.listed = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
+  const bool lists =
+      std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
+  Term& term = terms_.mutable_term(join);
+  if (term.listed != lists || term.set != set) {
+    term.set = std::move(set);
+    term.listed = lists;
+    terms_.list_changed();
+  }
   terms_.set_zero_bits(join, ~truncate(~uint64_t{0}, width));
   Value offset;
   offset.base = join;
@@ -812,7 +822,7 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
       nameable = nameable && (t.kind == TermKind::kAllocation || (t.loops == 0 && t.uniformity == Uniformity::kCta));
     }
     if (!nameable) {
-      if (auto numbers = terms_.enumerate(stored, 0, width, filter(terms_, facts)); numbers && numbers->size() <= 8) {
+      if (auto numbers = terms_.enumerate(stored, 0, width, FactsFilter(terms_, facts)); numbers && numbers->size() <= 8) {
         for (uint64_t n : *numbers) {
           record.value = Value::of(n);
           writes.add(at, record);

@@ -478,41 +478,67 @@ uint64_t Terms::evaluate(const Value& value, unsigned lane) const {
 }
 
 std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsigned lane, unsigned width,
-                                                      const Filter& admits, size_t most) const {
+                                                      const Filter* filter, size_t most) const {
   if (value.base == 0 || ((value.plain >> lane) & 1) != 0) {
     return std::vector<uint64_t>{truncate(number_in(value, lane), width)};
   }
   // What cannot be listed never can be: unknowns stay unknown, and a join that gave up its list has none again.
   if (value.base < unlisted_.size() && unlisted_[value.base]) return std::nullopt;
-  std::vector<uint32_t> joins;
+  constexpr size_t kRemembered = 512;
+  enumerated_.resize(kRemembered);
+  Enumerated& known = enumerated_[(value.base * 31 + value.number * 7 + width) % kRemembered];
+  auto concerned = [filter](const std::vector<uint32_t>& joins) {
+    return filter != nullptr &&
+           std::any_of(joins.begin(), joins.end(), [filter](uint32_t j) { return filter->concerns(j); });
+  };
+  const bool same = lane == 0 && known.lists == lists_ && known.width == width && known.value == value;
+  if (same && (known.most >= most || (known.numbers && known.numbers->size() > most)) && !concerned(known.joins)) {
+    return known.numbers;
+  }
+  joins_.clear();
   marked_.resize(terms_.size(), false);
   worked_.resize(terms_.size());
-  const bool collected = collect_joins(value.base, joins, 0);
+  const bool collected = collect_joins(value.base, joins_, 0);
   unmark(0);
   if (!collected) {
     unlisted_.resize(terms_.size(), false);
     unlisted_[value.base] = true;
     return std::nullopt;
   }
+  const bool filtered = concerned(joins_);
+  std::optional<std::vector<uint64_t>> numbers =
+      enumerate_anew(value, lane, width, filtered ? filter : nullptr, most, joins_);
+  if (lane == 0 && !filtered) {
+    known.value = value;
+    known.width = width;
+    known.most = most;
+    known.lists = lists_;
+    known.joins = joins_;
+    known.numbers = numbers;
+  }
+  return numbers;
+}
+
+std::optional<std::vector<uint64_t>> Terms::enumerate_anew(const Value& value, unsigned lane, unsigned width,
+                                                           const Filter* filter, size_t most,
+                                                           const std::vector<uint32_t>& joins) const {
   // Choices of a join: its list; of a truth: no and yes. Those that are numbers are admitted or not once for all.
   static const std::array<Value, 2> kTruths = {Value::of(0), Value::of(1)};
-  struct Choices {
-    uint32_t term;
-    std::vector<const Value*> list;
-    bool open;  // some of them depend on other choices
-  };
-  std::vector<Choices> all;
-  all.reserve(joins.size());
+  std::vector<Choices>& all = open_joins_;
+  all.clear();
+  choices_.clear();
   size_t combinations = 1;
   for (uint32_t j : joins) {
-    Choices& c = all.emplace_back(Choices{j, {}, false});
+    Choices c;
+    c.term = j;
+    c.first = choices_.size();
     auto consider = [&](const Value& v) {
       if (v.base != 0 || v.table != 0) {
         c.open = true;
-      } else if (admits && !admits(j, v.number)) {
+      } else if (filter != nullptr && !filter->admits(j, v.number)) {
         return;
       }
-      c.list.push_back(&v);
+      choices_.push_back(&v);
     };
     const Term& term = terms_[j];
     if (term.kind == TermKind::kJoin && term.listed) {
@@ -521,8 +547,10 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     } else {
       for (const Value& v : kTruths) consider(v);
     }
-    combinations *= c.list.size();
-    if (combinations > 256) return std::nullopt;
+    c.count = choices_.size() - c.first;
+    all.push_back(c);
+    combinations *= c.count;
+    if (combinations > kMostCombinations) return std::nullopt;
   }
   std::vector<uint64_t> out;
   bool cyclic = false;
@@ -531,13 +559,13 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     ++round_;
     cyclic_ = false;
     for (const Choices& c : all) {
-      worked_[c.term].choice = c.list[rest % c.list.size()];
-      rest /= c.list.size();
+      worked_[c.term].choice = choices_[c.first + rest % c.count];
+      rest /= c.count;
     }
     bool admitted = true;
     for (const Choices& c : all) {
-      if (!admits || !c.open) continue;
-      admitted = admits(c.term, evaluate_base(c.term, lane));
+      if (filter == nullptr || !c.open) continue;
+      admitted = filter->admits(c.term, evaluate_base(c.term, lane));
       if (!admitted) break;
     }
     if (!admitted) continue;

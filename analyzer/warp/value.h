@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -156,6 +155,8 @@ public:
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
+  // Has to be called after a join's list became another one.
+  void list_changed() { ++lists_; }
   // Of a join whose values changed.
   void set_zero_bits(uint32_t term, uint64_t zero_bits);
 
@@ -185,11 +186,22 @@ public:
   uint64_t loops(const Value& value) const { return value.base == 0 ? 0 : terms_[value.base].loops; }
 
   // Every constant a uniform value may be (through join sets), ascending, without duplicates; nothing when it cannot be
-  // enumerated within the limit. `lane` picks the lane of a per-lane number. `admits` may rule out a value of a join.
+  // enumerated within the limit. `lane` picks the lane of a per-lane number. `filter` may rule out values of joins.
   // Who only asks whether there are more than `most` gets no more than one beyond that.
-  using Filter = std::function<bool(uint32_t join, uint64_t number)>;
+  // Rules out values of joins.
+  class Filter {
+  public:
+    virtual ~Filter() = default;
+    virtual bool concerns(uint32_t join) const = 0;  // whether it may rule out any value of this join
+    virtual bool admits(uint32_t join, uint64_t number) const = 0;
+  };
+  std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width) const {
+    return enumerate(value, lane, width, nullptr, kMostCombinations);
+  }
   std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
-                                                 const Filter& admits = nullptr, size_t most = 256) const;
+                                                 const Filter& filter, size_t most = kMostCombinations) const {
+    return enumerate(value, lane, width, &filter, most);
+  }
 
   // Sum form: the terms and coefficients that a base is made of.
   struct Part {
@@ -254,6 +266,12 @@ private:
   void describe_pure(Term& term) const;
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
+  static constexpr size_t kMostCombinations = 256;
+  std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
+                                                 const Filter* filter, size_t most) const;
+  std::optional<std::vector<uint64_t>> enumerate_anew(const Value& value, unsigned lane, unsigned width,
+                                                      const Filter* filter, size_t most,
+                                                      const std::vector<uint32_t>& joins) const;
   uint64_t evaluate_base(uint32_t base, unsigned lane) const;
   uint64_t evaluate(const Value& value, unsigned lane) const;
   void unmark(size_t trail) const;
@@ -287,6 +305,27 @@ private:
   mutable std::vector<bool> marked_;
   mutable std::vector<uint32_t> trail_;
   mutable std::vector<Worked> worked_;
+  // The choices of the joins at hand, one join after the other.
+  struct Choices {
+    uint32_t term = 0;
+    size_t first = 0;  // of choices_
+    size_t count = 0;
+    bool open = false;  // some of them depend on other choices
+  };
+  mutable std::vector<Choices> open_joins_;
+  mutable std::vector<const Value*> choices_;
+  mutable std::vector<uint32_t> joins_;
+  // The last results of `enumerate` in lane 0 without a filter that concerns them.
+  struct Enumerated {
+    Value value;
+    unsigned width = 0;
+    size_t most = 0;
+    uint64_t lists = 0;  // as of which lists of joins
+    std::vector<uint32_t> joins;
+    std::optional<std::vector<uint64_t>> numbers;
+  };
+  mutable std::vector<Enumerated> enumerated_;
+  uint64_t lists_ = 1;
   mutable uint64_t round_ = 0;
   mutable bool cyclic_ = false;
 };
