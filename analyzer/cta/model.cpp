@@ -19,6 +19,7 @@ constexpr std::array<uint64_t, 18> kUsual = {0,  1,   2,   3,   4,   5,   8,    
 constexpr size_t kMostLeaves = 12;
 constexpr size_t kMostAttempts = 400;
 constexpr size_t kMostRepairs = 120;
+constexpr size_t kMostApproaches = 600;
 
 }  // namespace
 
@@ -34,12 +35,15 @@ uint64_t Model::usual(uint32_t leaf) const {
   return 128 & ~t.zero_bits;
 }
 
-bool Model::stands(const Known& known) const {
+// Few unknowns change while one decision is made: what was worked out since its beginning is held against those alone.
+inline bool Model::stands(Known& known) {
   if (known.at == 0) return false;
   if (known.leaf || known.at == clock_) return true;
-  for (uint64_t rest = known.leaves; rest != 0; rest &= rest - 1) {
+  const bool recent = known.at >= began_;
+  for (uint64_t rest = recent ? known.leaves & changed_since_ : known.leaves; rest != 0; rest &= rest - 1) {
     if (changed_[static_cast<size_t>(std::countr_zero(rest))] > known.at) return false;
   }
+  if (!recent) known.at = clock_;
   return true;
 }
 
@@ -55,7 +59,8 @@ const Model::Known& Model::evaluate(uint32_t term) {
   uint64_t leaves = 0;
   auto argument = [&](uint32_t base) -> uint64_t {
     if (base == 0) return 0;
-    const Known& k = evaluate(base);
+    Known& arg = known_[base];
+    const Known& k = stands(arg) ? arg : evaluate(base);
     leaves |= k.leaves;
     return k.number;
   };
@@ -88,6 +93,7 @@ void Model::put(uint32_t leaf, uint64_t number) {
   Known& known = known_[leaf];
   known.number = number;
   changed_[static_cast<size_t>(std::countr_zero(known.leaves))] = ++clock_;
+  changed_since_ |= known.leaves;
 }
 
 // Undoes all but the first `changes`.
@@ -196,8 +202,64 @@ bool Model::of_parameters(uint32_t term) const {
          });
 }
 
+// By how much a comparison is not what it is wanted to be.
+std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
+  const Term& t = terms_[term];
+  if (t.kind != TermKind::kPure || t.args.size() != 2) return std::nullopt;
+  if (t.operation.op != Op::kLt && (t.operation.op != Op::kEq || !truth)) return std::nullopt;
+  const unsigned w = t.operation.width;
+  __extension__ using Wide = __int128;
+  auto number = [&](const Value& v) -> Wide {
+    const uint64_t n = evaluate(v);
+    if (t.operation.op == Op::kEq || t.operation.is_signed) return warp::sign_extend(n, w);
+    return warp::truncate(n, w);
+  };
+  const Wide over = number(t.args[0]) - number(t.args[1]);
+  const Wide miss = t.operation.op == Op::kEq ? (over < 0 ? -over : over) : truth ? over + 1 : -over;
+  return miss < 0 ? 0 : static_cast<uint64_t>(miss);
+}
+
+// Changes one unknown after the other such that every decision goes on to hold and the comparison comes closer to what
+// is wanted: a loop over a product of sizes ends early only if most of them are small.
+bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
+  std::optional<uint64_t> best = distance(term, truth);
+  const size_t before = changes_.size();
+  size_t tried = 0;
+  while (best && *best != 0 && tried < kMostApproaches) {
+    uint32_t which = 0;
+    uint64_t to = 0;
+    for (uint32_t leaf : leaves) {
+      const bool launch = terms_[leaf].site >> 60 == 2;
+      for (uint64_t n : candidates(leaf, term)) {
+        n &= ~terms_[leaf].zero_bits;
+        if (is_negative(leaf, n) || (launch && n == 0) || n == evaluate(leaf).number) continue;
+        ++tried;
+        const size_t here = changes_.size();
+        set(leaf, n);
+        const uint64_t miss = *distance(term, truth);
+        if (miss < *best && agrees(term, miss == 0 ? truth : !truth, known_[leaf].leaves)) {
+          best = miss;
+          which = leaf;
+          to = n;
+        }
+        take_back(here);
+        if (best == 0) break;
+      }
+      if (best == 0) break;
+    }
+    if (which == 0) break;
+    set(which, to);
+  }
+  attempts += tried;
+  if (best == 0) return true;
+  take_back(before);
+  return false;
+}
+
 bool Model::decide(uint32_t term, bool truth) {
   changes_.clear();
+  began_ = clock_;
+  changed_since_ = 0;
   return find_numbers(term, truth);
 }
 
@@ -225,7 +287,11 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     forget_decisions(decided);
     take_back(before);
   }
-  const std::vector<uint32_t> leaves = leaves_of(term);
+  std::vector<uint32_t> leaves = leaves_of(term);
+  // An unknown that no decision is about yet can take any number.
+  uint64_t bound = 0;
+  for (const auto& [decision, way] : decisions_) bound |= known_[decision].leaves;
+  std::stable_partition(leaves.begin(), leaves.end(), [&](uint32_t l) { return (known_[l].leaves & bound) == 0; });
   size_t attempts = 0;
   // Sizes and counts are not negative; what no such number satisfies may take others.
   std::vector<std::vector<uint64_t>> numbers(leaves.size());
@@ -273,6 +339,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     take_back(before);
   }
   attempts += repairs;
+  if (approach(term, truth, leaves)) return accept();
   // Two at once.
   for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
     for (uint64_t n : numbers[a]) {

@@ -45,7 +45,7 @@ private:
   };
   const Known& evaluate(uint32_t term);
   uint64_t evaluate(const warp::Value& value);
-  bool stands(const Known& known) const;
+  bool stands(Known& known);
   bool find_numbers(uint32_t term, bool truth);
   void set(uint32_t leaf, uint64_t number);
   void put(uint32_t leaf, uint64_t number);
@@ -53,6 +53,8 @@ private:
   bool keeps(std::pair<uint32_t, bool> decision, uint64_t changed);
   bool agrees(uint32_t term, bool truth, uint64_t changed);
   bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed = 0);
+  std::optional<uint64_t> distance(uint32_t term, bool truth);
+  bool approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   void add_decision(uint32_t term, bool truth);
   void forget_decisions(size_t from);
   std::vector<uint32_t> leaves_of(uint32_t term) const;
@@ -66,6 +68,8 @@ private:
   std::vector<Known> known_;  // by term; a leaf's number is what it is given
   std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
   uint64_t clock_ = 1;
+  uint64_t began_ = 1;         // when the decision under way began
+  uint64_t changed_since_ = 0;  // unknowns that got another number since then
   uint32_t leaf_count_ = 0;
   std::vector<std::pair<uint32_t, uint64_t>> changes_;  // of the decision under way: leaf, its number before
   std::vector<std::pair<uint32_t, bool>> decisions_;

@@ -6,16 +6,6 @@
 
 namespace tmemlint::warp {
 
-uint64_t truncate(uint64_t number, unsigned width) {
-  return width >= 64 ? number : number & ((uint64_t{1} << width) - 1);
-}
-
-int64_t sign_extend(uint64_t number, unsigned width) {
-  if (width >= 64) return static_cast<int64_t>(number);
-  const unsigned shift = 64 - width;
-  return static_cast<int64_t>(number << shift) >> shift;
-}
-
 namespace {
 
 __extension__ using Wide = __int128;

@@ -120,8 +120,14 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-uint64_t truncate(uint64_t number, unsigned width);
-int64_t sign_extend(uint64_t number, unsigned width);
+inline uint64_t truncate(uint64_t number, unsigned width) {
+  return width >= 64 ? number : number & ((uint64_t{1} << width) - 1);
+}
+inline int64_t sign_extend(uint64_t number, unsigned width) {
+  if (width >= 64) return static_cast<int64_t>(number);
+  const unsigned shift = 64 - width;
+  return static_cast<int64_t>(number << shift) >> shift;
+}
 
 // A vector whose elements stay where they are.
 template <typename T>
