@@ -78,12 +78,6 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   }
 }
 
-const ptx::OperandRoles& Ground::roles_of(uint32_t instruction, const ptx::Form& form) const {
-  const auto [it, fresh] = roles_.try_emplace(instruction);
-  if (fresh) it->second = ptx::roles(*analysis->module, analysis->module->instructions[instruction], form);
-  return it->second;
-}
-
 std::array<uint32_t, 2> Ground::events_ahead(uint32_t block) const {
   auto [it, fresh] = ahead_.try_emplace(block);
   if (!fresh) return it->second;
@@ -724,7 +718,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
     }
     const std::vector<uint32_t>& set = program_.load_sets[step.loads];
     for (const auto& [load, operation] : w.loads) {
-      if (std::binary_search(set.begin(), set.end(), load)) operations_[operation].used |= lanes;
+      if (warp::contains(set, load)) operations_[operation].used |= lanes;
     }
     return true;
   }

@@ -46,7 +46,6 @@ struct Ground {
   kernel::Control control;
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
-  const ptx::OperandRoles& roles_of(uint32_t instruction, const ptx::Form& form) const;
   std::vector<bool> guards_writes;  // by block: its branch decides whether a loop that writes Tensor Memory is entered
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   bool uses_cluster = false;                        // some instruction may reach another CTA
@@ -55,7 +54,6 @@ struct Ground {
 private:
   std::vector<uint32_t> events_in_;  // by block
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
-  mutable std::unordered_map<uint32_t, ptx::OperandRoles> roles_;  // by instruction
 };
 
 class Run : private warp::CommonMemory {

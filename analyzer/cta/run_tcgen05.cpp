@@ -344,7 +344,7 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
 }
 
 bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
-  const ptx::OperandRoles& roles = ground_.roles_of(step.instruction, m.form);
+  const ptx::OperandRoles& roles = program_.roles[step.roles];
   switch (m.form.op) {
     case Tcgen05::kAlloc:
       return alloc(w, n, step, roles, m.form, lanes);

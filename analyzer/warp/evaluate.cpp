@@ -769,9 +769,13 @@ private:
       lanes = guard.yes | guard.unknown;
     }
     if (lanes == 0) return;
-    for (size_t k = 0; k < protocol_.loads.size(); ++k) {
-      const std::vector<uint32_t>& set = program_.load_sets[step.loads];
-      if (!std::binary_search(set.begin(), set.end(), protocol_.loads[k].load)) continue;
+    const std::vector<uint32_t>& set = program_.load_sets[step.loads];
+    // Both are in order: what lies outside the other's range need not be looked at.
+    auto at = std::lower_bound(protocol_.loads.begin(), protocol_.loads.end(), set.front(),
+                               [](const PendingLoad& p, uint32_t l) { return p.load < l; });
+    for (auto k = static_cast<size_t>(at - protocol_.loads.begin()); k < protocol_.loads.size(); ++k) {
+      if (protocol_.loads[k].load > set.back()) break;
+      if (!contains(set, protocol_.loads[k].load)) continue;
       if (step.kind == Step::Kind::kOverwrite) {
         event(Event::Kind::kOverwrite, n, lanes);
         return;
@@ -812,8 +816,7 @@ private:
   }
 
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
-    const ptx::Instruction& instruction = graph_.module->instructions[step.instruction];
-    const ptx::OperandRoles roles = ptx::roles(*graph_.module, instruction, m.form);
+    const ptx::OperandRoles& roles = program_.roles[step.roles];
     Event& e = event(Event::Kind::kTcgen05, n, lanes);
     if (const Arg* a = arg(step, roles.address)) {
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;

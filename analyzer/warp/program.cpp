@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_map>
 
 #include "analyzer/kernel/control.h"
 
@@ -294,6 +295,12 @@ private:
     pending_blocks_.push_back(b);
   }
 
+  uint32_t roles_of(uint32_t i) {
+    const auto [it, fresh] = roles_.try_emplace(i, static_cast<uint32_t>(out_.roles.size()));
+    if (fresh) out_.roles.push_back(ptx::roles(module_, module_.instructions[i], meaning(i).form));
+    return it->second;
+  }
+
   // Whether an instruction reads or overwrites what a tcgen05.ld delivers.
   bool touches_loads(uint32_t frame, uint32_t i, const Meaning& m) const {
     bool any = false;
@@ -309,7 +316,7 @@ private:
     const unsigned destinations = destination_count(instruction, m);
     // The data of a tcgen05.st is not looked at; its address is.
     uint32_t skip = kNone;
-    if (m.action == Action::kTcgen05) skip = ptx::roles(module_, instruction, m.form).vector;
+    if (m.action == Action::kTcgen05) skip = out_.roles[roles_of(i)].vector;
     for (unsigned n = destinations; n < instruction.operand_count; ++n) {
       if (n != skip) each_register(frame, operands[n], [&](uint32_t r) { need(r); });
     }
@@ -481,6 +488,7 @@ private:
     const Operand* operands = module_.operands_of(instruction);
     Step step;
     step.instruction = i;
+    if (m.action == Action::kTcgen05) step.roles = roles_of(i);
     step.destinations = static_cast<uint8_t>(destination_count(instruction, m));
     step.argument_count = static_cast<uint8_t>(std::min<unsigned>(instruction.operand_count, 255));
     if (instruction.guard != kNone && !block.guard_is_taken) {
@@ -686,6 +694,7 @@ private:
   std::vector<std::vector<uint32_t>> holds_;   // loads whose results a register may hold, through moves
   std::vector<std::vector<uint32_t>> direct_;  // loads that write the register
   std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
+  std::unordered_map<uint32_t, uint32_t> roles_;  // by instruction
   std::vector<Need> needed_;
   std::vector<uint32_t> work_;
   kernel::Control control_;

@@ -6,6 +6,7 @@
 // used, or overwritten) are steps of their own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct Step {
   uint32_t first_arg = 0;        // Program::args
   uint32_t vector_first = 0;     // Program::args of a vector operand of loads and stores, moves
   uint16_t vector_count = 0;
-  uint32_t loads = 0;  // kUse, kOverwrite: index into Program::load_sets
+  uint32_t loads = 0;      // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
+  uint32_t roles = kNone;  // tcgen05: index into Program::roles
 };
 
 struct Code {
@@ -77,11 +79,18 @@ struct Program {
   std::vector<Step> steps;
   std::vector<Code> code;  // by block
   std::vector<LoadSite> loads;
-  std::vector<std::vector<uint32_t>> load_sets;
+  std::vector<std::vector<uint32_t>> load_sets;  // each ascending
+  std::vector<ptx::OperandRoles> roles;
   std::vector<uint8_t> register_width;  // graph-wide
 
   explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
 };
+
+// Whether a load is one of a set.
+inline bool contains(const std::vector<uint32_t>& set, uint32_t load) {
+  if (set.size() == 1) return set.front() == load;  // nearly always
+  return std::binary_search(set.begin(), set.end(), load);
+}
 
 // The blocks that follow a block, as far as evaluation goes.
 inline const uint32_t* next_begin(const Program& p, uint32_t block) {
