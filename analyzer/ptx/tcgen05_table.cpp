@@ -1,7 +1,8 @@
 #include "analyzer/ptx/tcgen05_table.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <array>
+#include <vector>
 
 namespace tmemlint::ptx {
 namespace {
@@ -544,14 +545,19 @@ std::span<const Word> words() {
 }
 
 const Word* find_word(std::string_view text) {
-  // Asked for each modifier by each condition of an instruction.
-  static const std::unordered_map<sv, const Word*> by_text = [] {
-    std::unordered_map<sv, const Word*> map;
-    for (const Word& word : kWords) map.emplace(word.text, &word);
-    return map;
+  if (text.empty()) return nullptr;
+  // Asked for each modifier by each condition of an instruction: a hash of two letters and the length is quick.
+  auto bucket = [](sv word) { return (word.size() * 37 + static_cast<unsigned char>(word.front()) * 5 +
+                                      static_cast<unsigned char>(word.back()) * 11) % 128; };
+  static const std::array<std::vector<const Word*>, 128> by_text = [&bucket] {
+    std::array<std::vector<const Word*>, 128> out;
+    for (const Word& word : kWords) out[bucket(word.text)].push_back(&word);
+    return out;
   }();
-  const auto found = by_text.find(text);
-  return found == by_text.end() ? nullptr : found->second;
+  for (const Word* word : by_text[bucket(text)]) {
+    if (word->text == text) return word;
+  }
+  return nullptr;
 }
 
 std::string_view class_name(Class cls) {
