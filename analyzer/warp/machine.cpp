@@ -178,19 +178,14 @@ void Machine::result(const Step& step, unsigned n, const Value& value) {
 
 Truth Machine::truth_of(const Value& p, uint32_t lanes) {
   Truth out;
-  uint32_t based = 0;
-  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+  if (p.constant()) {
+    ((p.number & 1) != 0 ? out.yes : out.no) = lanes;
+    return out;
+  }
+  const uint32_t based = p.base == 0 ? 0 : lanes & ~p.plain;
+  for (uint32_t rest = lanes & ~based; rest != 0; rest &= rest - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(rest));
-    const uint32_t bit = 1u << l;
-    if (p.base == 0 || (p.plain & bit) != 0) {
-      ((terms_.number_in(p, l) & 1) != 0 ? out.yes : out.no) |= bit;
-    } else {
-      based |= bit;
-    }
-    if (p.base == 0 && p.table == 0) {
-      (out.yes != 0 ? out.yes : out.no) = lanes;
-      return out;
-    }
+    ((terms_.number_in(p, l) & 1) != 0 ? out.yes : out.no) |= 1u << l;
   }
   if (based == 0) return out;
   const Terms::Parts parts = terms_.parts(p.base);

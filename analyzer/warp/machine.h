@@ -66,7 +66,11 @@ public:
   const Meaning& meaning(const Step& step) const;
 
   Value read(const Arg& arg);
-  Value read_register(uint32_t r) { return resolve(terms_, facts, registers[r]); }
+  Value read_register(uint32_t r) {
+    const Value& v = registers[r];
+    if (v.base == 0 || !terms_.is_selection(v.base)) return v;
+    return resolve(terms_, facts, v);
+  }
   // The generic address that a bracketed operand names in a state space.
   Value generic_address(const Arg& arg, MemorySpace space);
   void write(const Arg& arg, const Value& value, uint32_t lanes, uint64_t site);

@@ -11,6 +11,7 @@ Terms::Terms() {
   hashes_.push_back(0);
   tables_.emplace_back();
   spreads_.push_back({0, 0});
+  table_hashes_.push_back(0);
 }
 
 template <typename Fill>
@@ -119,18 +120,32 @@ void Terms::describe_pure(Term& term) const {
 
 uint32_t Terms::table_of(const Lanes& offsets) {
   uint64_t any = 0;
-  uint64_t h = 0;
+  uint64_t total = 0;
   for (uint64_t n : offsets) {
     any |= n;
-    h = (h + n) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
+    total += n;
   }
   if (any == 0) return 0;
-  std::vector<uint32_t>& bucket = table_index_[h];
-  for (uint32_t t : bucket) {
-    if (tables_[t] == offsets) return t;
+  // Numbers of lanes mostly follow from the bits of the lane.
+  uint64_t h = total;
+  for (unsigned l : {1u, 2u, 4u, 8u, 16u, 31u}) h = (h ^ offsets[l]) * 0x9e3779b97f4a7c15u + (h >> 29);
+  h ^= h >> 32;
+  if (tables_.size() * 2 >= table_index_.size()) {
+    table_index_.assign(std::max<size_t>(256, table_index_.size() * 2), 0);
+    for (uint32_t t = 1; t < tables_.size(); ++t) {
+      size_t at = table_hashes_[t] & (table_index_.size() - 1);
+      while (table_index_[at] != 0) at = (at + 1) & (table_index_.size() - 1);
+      table_index_[at] = t;
+    }
   }
-  bucket.push_back(static_cast<uint32_t>(tables_.size()));
+  size_t at = h & (table_index_.size() - 1);
+  for (; table_index_[at] != 0; at = (at + 1) & (table_index_.size() - 1)) {
+    const uint32_t found = table_index_[at];
+    if (table_hashes_[found] == h && tables_[found] == offsets) return found;
+  }
+  const auto fresh = static_cast<uint32_t>(tables_.size());
+  table_index_[at] = fresh;
+  table_hashes_.push_back(h);
   tables_.push_back(offsets);
   Interval spread{0, 0};
   for (uint64_t n : offsets) {
@@ -138,7 +153,7 @@ uint32_t Terms::table_of(const Lanes& offsets) {
     spread.high = std::max(spread.high, static_cast<int64_t>(n));
   }
   spreads_.push_back(spread);
-  return bucket.back();
+  return fresh;
 }
 
 // Whether no lane of number + table leaves the numbers of this width: the table is that of the truncated numbers then.
@@ -187,9 +202,10 @@ Value Terms::apply_by_lane(Operation o, const Value* args, unsigned count) {
 
 Value Terms::from_lanes(const Lanes& numbers, unsigned width) {
   Value v;
-  v.number = truncate(numbers[0], width);
+  const uint64_t mask = truncate(~uint64_t{0}, width);
+  v.number = numbers[0] & mask;
   Lanes offsets;
-  for (unsigned l = 0; l < kLanes; ++l) offsets[l] = truncate(numbers[l], width) - v.number;
+  for (unsigned l = 0; l < kLanes; ++l) offsets[l] = (numbers[l] & mask) - v.number;
   v.table = table_of(offsets);
   return v;
 }

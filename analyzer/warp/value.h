@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -154,6 +153,9 @@ public:
 
   const Term& operator[](uint32_t term) const { return terms_[term]; }
   size_t size() const { return terms_.size(); }
+  bool is_selection(uint32_t term) const {
+    return terms_[term].kind == TermKind::kPure && terms_[term].operation.op == Op::kSelect;
+  }
 
   Value opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
                uint64_t zero_bits = 0);
@@ -299,7 +301,8 @@ private:
   std::vector<uint64_t> merged_coefficients_;
   std::vector<uint32_t> index_;                                      // open addressing: 0 is free, else a term
   std::vector<uint64_t> hashes_;                                     // by term
-  std::unordered_map<uint64_t, std::vector<uint32_t>> table_index_;  // by hash
+  std::vector<uint32_t> table_index_;                                // as index_, of tables
+  std::vector<uint64_t> table_hashes_;                               // by table
   // Scratch of `enumerate`, by term.
   struct Worked {
     uint64_t round = 0;
