@@ -39,13 +39,13 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   }
   const size_t place = (h >> 40) % kRemembered;
   if (const Applied& known = applied_[place];
-      known.operation == o && std::equal(args, args + count, known.args.begin())) {
+      known.as_of == zero_bits_changes_ && known.operation == o && std::equal(args, args + count, known.args.begin())) {
     return known.result;
   }
   const Value result = apply_anew(o, args, count);
-  if (applied_.empty()) return result;
   Applied& known = applied_[place];
   known.operation = o;
+  known.as_of = zero_bits_changes_;
   std::copy(args, args + count, known.args.begin());
   known.result = result;
   return result;

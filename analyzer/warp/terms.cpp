@@ -245,7 +245,7 @@ uint32_t Terms::join(uint64_t site, uint64_t part, uint64_t loops, unsigned widt
 void Terms::set_zero_bits(uint32_t term, uint64_t zero_bits) {
   if (terms_[term].zero_bits == zero_bits) return;
   terms_[term].zero_bits = zero_bits;
-  applied_.clear();  // what was made of it rests on the bits it had
+  if (term + 1 != terms_.size()) ++zero_bits_changes_;  // what was made of it rests on the bits it had
 }
 
 // The base of a + b * factor.

@@ -291,10 +291,12 @@ private:
   // The last results of `apply`, by the hash of what was asked for.
   struct Applied {
     Operation operation;
+    uint64_t as_of = 0;  // which zero bits of joins
     std::array<Value, 3> args;
     Value result;
   };
   std::vector<Applied> applied_;
+  uint64_t zero_bits_changes_ = 1;  // of joins
   // Scratch of `base_of_sum`.
   std::vector<Part> merged_;
   std::vector<Value> merged_args_;
