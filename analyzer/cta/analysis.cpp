@@ -60,18 +60,29 @@ void follow_warps(Analysis& a) {
 }
 
 // How many instructions of the protocol no warp was seen to come to: code for warps that the block does not have.
-size_t events_not_reached(const Analysis& a) {
+// `warps`: counted as if there were only the first ones.
+size_t events_not_reached(const Analysis& a, size_t warps = SIZE_MAX) {
   const warp::Program& program = *a.program;
   size_t count = 0;
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const warp::Step& step = program.steps[s];
     if (step.kind != warp::Step::Kind::kInstruction) continue;
     if (!warp::is_protocol(program.meanings[a.module->instructions[step.instruction].opcode].action)) continue;
-    const bool reached = std::any_of(a.warps.begin(), a.warps.end(),
+    const auto end = a.warps.begin() + static_cast<ptrdiff_t>(std::min(warps, a.warps.size()));
+    const bool reached = std::any_of(a.warps.begin(), end,
                                      [&](const warp::WarpGraph& w) { return s < w.reached.size() && w.reached[s]; });
     if (!reached) ++count;
   }
   return count;
+}
+
+// Whether what a warp does may depend on how many others there are.
+bool asks_for_block(const Analysis& a) {
+  const std::vector<std::string_view>& names = a.module->special_registers;
+  return std::any_of(a.program->args.begin(), a.program->args.end(), [&](const warp::Arg& arg) {
+    return arg.kind == warp::Arg::Kind::kSpecial &&
+           (names[arg.ref].starts_with("%ntid") || names[arg.ref].starts_with("%nwarpid"));
+  });
 }
 
 // Where nothing states the block and some instruction of the protocol is reached by no warp, the smallest block that
@@ -90,10 +101,21 @@ void infer_block(Analysis& a) {
     return events_not_reached(a);
   };
   // What the largest block has no warp for is not there for another warp.
-  const size_t fewest = follow(1024);
+  size_t fewest = missing;
+  for (uint32_t threads : {256u, 512u, 1024u}) {
+    if (threads > first.threads() && fewest != 0) fewest = follow(threads);
+  }
   if (fewest < missing) {
+    // What the large block showed tells which ones need not be tried.
+    std::vector<uint32_t> sizes;
+    const bool same = !asks_for_block(a) && a.launch.ctas() == 1;
     for (uint32_t threads :
          {160u, 192u, 224u, 256u, 288u, 320u, 352u, 384u, 416u, 448u, 480u, 512u, 640u, 768u, 1024u}) {
+      if (threads <= a.launch.threads() && (!same || events_not_reached(a, threads / 32) <= fewest)) {
+        sizes.push_back(threads);
+      }
+    }
+    for (uint32_t threads : sizes) {
       if (threads > first.threads() && follow(threads) <= fewest) return;
     }
   }

@@ -35,9 +35,10 @@ public:
   }
 
 private:
-  // What is worked out of a term. It stands as long as none of the unknowns that it is computed from gets another number.
+  // What is worked out of a term. It stands as long as none of the unknowns that it is computed from gets another
+  // number.
   struct Known {
-    uint64_t at = 0;      // when, in counts of `clock_`; 0: never
+    uint64_t at = 0;  // when, in counts of `clock_`; 0: never
     uint64_t number = 0;
     uint64_t leaves = 0;  // which unknowns, as bits: every 64th shares one
     bool leaf = false;
@@ -65,16 +66,16 @@ private:
   bool is_negative(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
-  std::vector<Known> known_;  // by term; a leaf's number is what it is given
+  std::vector<Known> known_;            // by term; a leaf's number is what it is given
   std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
   uint64_t clock_ = 1;
-  uint64_t began_ = 1;         // when the decision under way began
+  uint64_t began_ = 1;          // when the decision under way began
   uint64_t changed_since_ = 0;  // unknowns that got another number since then
   uint32_t leaf_count_ = 0;
   std::vector<std::pair<uint32_t, uint64_t>> changes_;  // of the decision under way: leaf, its number before
   std::vector<std::pair<uint32_t, bool>> decisions_;
   std::set<std::pair<uint32_t, bool>> failed_;  // decisions that no numbers were found for: more decisions do not help
-  mutable std::vector<bool> seen_;  // scratch of leaves_of, by term
+  mutable std::vector<bool> seen_;              // scratch of leaves_of, by term
   mutable std::vector<uint32_t> trail_;
 };
 

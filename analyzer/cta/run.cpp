@@ -293,8 +293,7 @@ void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
   }
   const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto address =
-        static_cast<uint32_t>(terms_.number_in(where, static_cast<unsigned>(std::countr_zero(rest))));
+    const auto address = static_cast<uint32_t>(terms_.number_in(where, static_cast<unsigned>(std::countr_zero(rest))));
     if (touches) {
       store_shared(address, bytes, nullptr);
     } else {

@@ -547,8 +547,11 @@ std::span<const Word> words() {
 const Word* find_word(std::string_view text) {
   if (text.empty()) return nullptr;
   // Asked for each modifier by each condition of an instruction: a hash of two letters and the length is quick.
-  auto bucket = [](sv word) { return (word.size() * 37 + static_cast<unsigned char>(word.front()) * 5 +
-                                      static_cast<unsigned char>(word.back()) * 11) % 128; };
+  auto bucket = [](sv word) {
+    return (word.size() * 37 + static_cast<unsigned char>(word.front()) * 5 +
+            static_cast<unsigned char>(word.back()) * 11) %
+           128;
+  };
   static const std::array<std::vector<const Word*>, 128> by_text = [&bucket] {
     std::array<std::vector<const Word*>, 128> out;
     for (const Word& word : kWords) out[bucket(word.text)].push_back(&word);

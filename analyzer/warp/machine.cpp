@@ -667,8 +667,7 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
     const Value item = one_base ? Value::of(w.number) : w;
     if (std::find(set.begin(), set.end(), item) == set.end()) set.push_back(item);
   }
-  const bool lists =
-      std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
+  const bool lists = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
   Term& term = terms_.mutable_term(join);
   if (term.listed != lists || term.set != set) {
     term.set = std::move(set);
@@ -817,7 +816,8 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
       nameable = nameable && (t.kind == TermKind::kAllocation || (t.loops == 0 && t.uniformity == Uniformity::kCta));
     }
     if (!nameable) {
-      if (auto numbers = terms_.enumerate(stored, 0, width, FactsFilter(terms_, facts)); numbers && numbers->size() <= 8) {
+      if (auto numbers = terms_.enumerate(stored, 0, width, FactsFilter(terms_, facts));
+          numbers && numbers->size() <= 8) {
         for (uint64_t n : *numbers) {
           record.value = Value::of(n);
           writes.add(at, record);

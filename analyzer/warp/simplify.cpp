@@ -31,8 +31,8 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   // Warps, rounds of loops and scenarios ask the same again and again.
   constexpr size_t kRemembered = 2048;
   if (applied_.empty()) applied_.resize(kRemembered);
-  uint64_t h = static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^
-               (uint64_t{o.aux} << 20);
+  uint64_t h =
+      static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^ (uint64_t{o.aux} << 20);
   for (unsigned n = 0; n < count; ++n) {
     h = (h ^ args[n].number ^ (uint64_t{args[n].table} << 40) ^ args[n].plain) * 0x9e3779b97f4a7c15u;
     h = (h ^ (h >> 32) ^ args[n].base) * 0xff51afd7ed558ccdu;

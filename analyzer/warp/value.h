@@ -237,9 +237,9 @@ public:
     Parts(uint32_t base, const Term& term)
         : sum_(term.kind == TermKind::kSum ? &term : nullptr),
           base_(base),
-          size_(base == 0           ? 0
+          size_(base == 0         ? 0
                 : sum_ == nullptr ? 1
-                                    : term.args.size()) {}
+                                  : term.args.size()) {}
     size_t size() const { return size_; }
     Part operator[](size_t n) const {
       return sum_ == nullptr ? Part{base_, 1} : Part{sum_->args[n].base, sum_->coefficients[n]};
@@ -301,10 +301,10 @@ private:
   std::vector<Part> merged_;
   std::vector<Value> merged_args_;
   std::vector<uint64_t> merged_coefficients_;
-  std::vector<uint32_t> index_;                                      // open addressing: 0 is free, else a term
-  std::vector<uint64_t> hashes_;                                     // by term
-  std::vector<uint32_t> table_index_;                                // as index_, of tables
-  std::vector<uint64_t> table_hashes_;                               // by table
+  std::vector<uint32_t> index_;         // open addressing: 0 is free, else a term
+  std::vector<uint64_t> hashes_;        // by term
+  std::vector<uint32_t> table_index_;   // as index_, of tables
+  std::vector<uint64_t> table_hashes_;  // by table
   // Scratch of `enumerate`, by term.
   struct Worked {
     uint64_t round = 0;
