@@ -32,7 +32,7 @@ bool Model::is_leaf(uint32_t term) const {
 uint64_t Model::usual(uint32_t leaf) const {
   const Term& t = terms_[leaf];
   if (t.width == 1) return 0;
-  return 128 & ~t.zero_bits;
+  return (t.divisor ? 1 : 128) & ~t.zero_bits;
 }
 
 // Few unknowns change while one decision is made: what was worked out since its beginning is held against those alone.
@@ -349,6 +349,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {
+          if (is_negative(leaves[b], k)) continue;
           if (++attempts >= kMostAttempts) break;
           if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) {
             this->attempts += attempts;

@@ -73,8 +73,22 @@ Value Terms::make_pure(Operation o, const Value* args, unsigned count) {
   return out;
 }
 
+// d == 1 ? x : mulhi(x, m) >> s, as quotients by a divisor that is only known at run time are computed.
+void Terms::note_divisor(const Term& selection) {
+  const Term& condition = terms_[selection.args[0].base];
+  if (condition.kind != TermKind::kPure || condition.operation.op != Op::kEq) return;
+  if (condition.args[1] != Value::of(1) || condition.args[0] != with_base({}, condition.args[0].base)) return;
+  const Term* quotient = &terms_[selection.args[2].base];
+  while (quotient->kind == TermKind::kPure &&
+         (quotient->operation.op == Op::kShr || quotient->operation.op == Op::kZext)) {
+    quotient = &terms_[quotient->args[0].base];
+  }
+  if (quotient->kind != TermKind::kPure || quotient->operation.op != Op::kMulHi) return;
+  if (quotient->args[0].base != 0 && quotient->args[1].base != 0) terms_[condition.args[0].base].divisor = true;
+}
+
 // What follows from the arguments of an operation.
-void Terms::describe_pure(Term& term) const {
+void Terms::describe_pure(Term& term) {
   const Operation& o = term.operation;
   for (const Value& v : term.args) {
     term.uniformity = std::max(term.uniformity, uniformity(v));
@@ -106,6 +120,7 @@ void Terms::describe_pure(Term& term) const {
       }
       break;
     case Op::kSelect:
+      note_divisor(term);
       zero |= ~(possible_ones(1) | possible_ones(2));
       break;
     case Op::kClz:

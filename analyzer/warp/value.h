@@ -109,6 +109,9 @@ struct Term {
   std::vector<Value> set;
   bool listed = false;
   uint32_t generation = 0;
+  // Of an unknown: something is divided by it, by a multiplier that is another unknown; by 1 there is none. The two
+  // belong together, so that any other number for it alone is not a division.
+  bool divisor = false;
   uint32_t depth = 0;  // of nested operations
 };
 
@@ -271,7 +274,8 @@ private:
   Value scale(const Value& a, uint64_t factor, unsigned width);
   uint32_t base_of_sum(uint32_t a, uint32_t b, uint64_t factor, unsigned width);
   Value make_pure(Operation operation, const Value* args, unsigned count);
-  void describe_pure(Term& term) const;
+  void describe_pure(Term& term);
+  void note_divisor(const Term& selection);
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
   static constexpr size_t kMostCombinations = 256;
