@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<uint64_t, 18> kUsual = {0,  1,   2,   3,   4,   5,   8,    16,   63,
                                              64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
 constexpr size_t kMostLeaves = 12;
-constexpr size_t kMostAttempts = 400;
+constexpr size_t kMostPairs = 300;
 constexpr size_t kMostRepairs = 120;
 constexpr size_t kMostApproaches = 600;
 
@@ -124,6 +124,7 @@ bool Model::is_negative(uint32_t leaf, uint64_t number) const {
 
 // `changed`: unknowns, as bits, that got other numbers since all decisions held.
 bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed) {
+  ++attempts;
   number &= ~terms_[leaf].zero_bits;
   if (changed == 0 && number == evaluate(leaf).number) return false;  // nothing changes
   const size_t before = changes_.size();
@@ -219,6 +220,30 @@ std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
   return miss < 0 ? 0 : static_cast<uint64_t>(miss);
 }
 
+// What is asked of a product of sizes may need most of them to be 1.
+bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
+  if (leaves.size() < 2) return false;
+  const size_t before = changes_.size();
+  uint64_t changed = 0;
+  for (uint32_t leaf : leaves) {
+    if (terms_[leaf].width == 1 || evaluate(leaf).number == 1 || (terms_[leaf].zero_bits & 1) != 0) continue;
+    set(leaf, 1);
+    changed |= known_[leaf].leaves;
+  }
+  if (changed == 0) return false;
+  ++attempts;
+  if (agrees(term, truth, changed)) return true;
+  for (uint32_t leaf : leaves) {
+    const bool launch = terms_[leaf].site >> 60 == 2;
+    for (uint64_t n : candidates(leaf, term)) {
+      if (is_negative(leaf, n) || (launch && n == 0)) continue;
+      if (attempt(leaf, n, term, truth, changed)) return true;
+    }
+  }
+  take_back(before);
+  return false;
+}
+
 // Changes one unknown after the other such that every decision goes on to hold and the comparison comes closer to what
 // is wanted: a loop over a product of sizes ends early only if most of them are small.
 bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
@@ -292,7 +317,6 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   uint64_t bound = 0;
   for (const auto& [decision, way] : decisions_) bound |= known_[decision].leaves;
   std::stable_partition(leaves.begin(), leaves.end(), [&](uint32_t l) { return (known_[l].leaves & bound) == 0; });
-  size_t attempts = 0;
   // Sizes and counts are not negative; what no such number satisfies may take others.
   std::vector<std::vector<uint64_t>> numbers(leaves.size());
   for (const bool negative : {false, true}) {
@@ -302,11 +326,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : numbers[l]) {
         if (is_negative(leaf, n) != negative || (launch && (negative || n == 0))) continue;
-        ++attempts;
-        if (attempt(leaf, n, term, truth)) {
-          this->attempts += attempts;
-          return accept();
-        }
+        if (attempt(leaf, n, term, truth)) return accept();
       }
     }
   }
@@ -329,39 +349,32 @@ bool Model::find_numbers(uint32_t term, bool truth) {
         for (uint64_t k : candidates(b, other)) {
           if (is_negative(b, k)) continue;
           if (++repairs > kMostRepairs) break;
-          if (attempt(b, k, term, truth, changed)) {
-            this->attempts += attempts + repairs;
-            return accept();
-          }
+          if (attempt(b, k, term, truth, changed)) return accept();
         }
       }
     }
     take_back(before);
   }
-  attempts += repairs;
-  if (approach(term, truth, leaves)) return accept();
+  if (from_ones(term, truth, leaves) || approach(term, truth, leaves)) return accept();
   // Two at once.
-  for (size_t a = 0; a < leaves.size() && attempts < kMostAttempts; ++a) {
+  size_t pairs = 0;
+  for (size_t a = 0; a < leaves.size() && pairs < kMostPairs; ++a) {
     for (uint64_t n : numbers[a]) {
       if (is_negative(leaves[a], n)) continue;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
-      for (size_t b = 0; b < leaves.size() && attempts < kMostAttempts; ++b) {
+      for (size_t b = 0; b < leaves.size() && pairs < kMostPairs; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {
           if (is_negative(leaves[b], k)) continue;
-          if (++attempts >= kMostAttempts) break;
-          if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) {
-            this->attempts += attempts;
-            return accept();
-          }
+          if (++pairs >= kMostPairs) break;
+          if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) return accept();
         }
       }
-      if (attempts >= kMostAttempts) break;
+      if (pairs >= kMostPairs) break;
     }
     take_back(before);
   }
-  this->attempts += attempts;
   failed_.insert({term, truth});
   return false;
 }

@@ -55,6 +55,7 @@ private:
   bool agrees(uint32_t term, bool truth, uint64_t changed);
   bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed = 0);
   std::optional<uint64_t> distance(uint32_t term, bool truth);
+  bool from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   bool approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   void add_decision(uint32_t term, bool truth);
   void forget_decisions(size_t from);
