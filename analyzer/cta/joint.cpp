@@ -12,7 +12,7 @@ namespace {
 // CTAs of a cluster that are stepped together.
 constexpr uint32_t kMaxRanks = 8;
 // Branches that are decided the other way, one scenario each.
-constexpr size_t kMaxFlips = 10;
+constexpr size_t kMaxFlips = 16;
 
 class Driver {
 public:
