@@ -260,8 +260,10 @@ private:
           need_sources(writers[n].frame, i, needed_[r]);
           if (meaning(i).action == Action::kLoad) {
             const MemorySpace s = meaning(i).space;
+            // What global memory holds is unknown whoever writes it.
             for (size_t k = 0; k < kSpaces; ++k) {
-              if (may_alias(s, static_cast<MemorySpace>(k))) read_[k] = true;
+              const auto stored = static_cast<MemorySpace>(k);
+              if (stored != MemorySpace::kGlobal && may_alias(s, stored)) read_[k] = true;
             }
           }
         }
