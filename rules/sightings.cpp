@@ -8,14 +8,7 @@ void for_each(Context& context, std::initializer_list<cta::Fault> faults,
               const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
   for (const cta::Sighting& s : context.joint().sightings) {
     if (std::find(faults.begin(), faults.end(), s.fault) == faults.end()) continue;
-    std::optional<Draft> d = say(s);
-    if (!d) continue;
-    // That a loop runs at least once is what every such kernel relies on.
-    if (s.zero_trips && d->level > report::Level::kNote) {
-      d->level = report::Level::kNote;
-      d->message += ", if a loop before it runs no time";
-    }
-    context.report(std::move(*d));
+    if (std::optional<Draft> d = say(s)) context.report(std::move(*d));
   }
 }
 

@@ -18,6 +18,7 @@ void check_uninitialized(Context& context) {
                     : name(context, s.at) +
                           " reads columns that nothing has written on this path: the values are what an earlier "
                           "kernel left there";
+    // That a loop runs at least once is what every such kernel relies on.
     if (s.zero_trips) message += ", if the loop that writes them runs no time";
     Draft d = draft(s, s.zero_trips ? report::Level::kNote : report::Level::kWarning, std::move(message));
     d.related.emplace_back(s.other, "allocated here");

@@ -74,7 +74,7 @@ struct Sighting {
   uint32_t lanes = 0;               // kLoadNotWaited: of the load
   uint32_t used = 0;                // kLoadNotWaited: those whose results were used
   bool sure = false;                // kNotComplete: the operation was issued before, on any schedule
-  bool zero_trips = false;          // the scenario lets a loop run no time that other scenarios enter
+  bool zero_trips = false;          // the scenario lets a loop that writes Tensor Memory run no time
   bool bytes = false;               // kStuck: all arrivals came, but not the bytes that `third` announced
   std::vector<uint32_t> waits;      // kStuck: where the other warps wait
   std::vector<Decision> decisions;  // of the scenario, up to the sighting

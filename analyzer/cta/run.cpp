@@ -892,7 +892,6 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   s.warp = w.number;
   s.rank = w.rank;
   s.decisions = decisions;
-  s.zero_trips = chose_trips && policy_.trips == 0;
   sightings.push_back(std::move(s));
   return sightings.back();
 }
