@@ -197,5 +197,57 @@ TEST_F(Numbers, AnEarlierDecisionMayChangeItsReason) {
   }
 }
 
+TEST_F(Numbers, ProductsOfSizesCanBeSmall) {
+  // 128 each at first: what is asked of their product needs all but one of them to change.
+  Value all = Value::of(1);
+  for (uint64_t k = 1; k <= 4; ++k) all = product(all, parameter(k));
+  Model four(terms);
+  ASSERT_TRUE(four.decide(equal(all, 4), true));
+  EXPECT_EQ(four.number(all), 4u);
+  // A loop over it that has run 20 times ends soon, not after 2^28 rounds.
+  Model twenty(terms);
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(twenty.decide(more(all, k), true));
+  uint64_t rounds = 20;
+  while (rounds < 100 && !twenty.decide(more(all, rounds), false)) ++rounds;
+  EXPECT_LE(rounds, 40u);
+  EXPECT_GT(twenty.number(all), 19u);
+}
+
+// x / d by a multiplier and a shift that belong to d: d == 1 ? x : mulhi(x, multiplier) >> shift.
+TEST_F(Numbers, QuotientsByAMultiplierAreQuotients) {
+  const Value x = parameter(1);
+  const Value d = parameter(2);
+  const Value product_high = terms.apply(op(Op::kMulHi), x, parameter(3));
+  const Value shifted = terms.apply(op(Op::kShr), product_high, parameter(4));
+  Value is_one;
+  is_one.base = equal(d, 1);
+  const Value arms[3] = {is_one, x, shifted};
+  const Value quotient = terms.apply(op(Op::kSelect), arms, 3);
+  EXPECT_EQ(model.number(d), 1u);
+  EXPECT_EQ(model.number(quotient), model.number(x));
+  // Of an ordinary choice by a parameter nothing is known.
+  const Value e = parameter(5);
+  Value e_is_one;
+  e_is_one.base = equal(e, 1);
+  const Value others[3] = {e_is_one, x, parameter(6)};
+  terms.apply(op(Op::kSelect), others, 3);
+  EXPECT_NE(model.number(e), 1u);
+}
+
+TEST_F(Numbers, ANumberThatNoDecisionNeedsChangesNothingElse) {
+  // Many decisions about many unknowns, each of which is evaluated again only when its own change: all hold in the end.
+  std::vector<std::pair<uint32_t, bool>> decided;
+  for (uint64_t k = 0; k < 100; ++k) {
+    const Value n = parameter(100 + k);
+    const Value sum = terms.apply(op(Op::kAdd), n, parameter(100 + (k * 7) % 100));
+    for (const uint32_t term : {less(n, 3 + k % 5), equal(sum, k)}) {
+      const bool truth = k % 3 != 0;
+      if (model.decide(term, truth)) decided.emplace_back(term, truth);
+    }
+  }
+  EXPECT_GT(decided.size(), 100u);
+  for (const auto& [term, truth] : decided) EXPECT_EQ(model.holds(term), truth);
+}
+
 }  // namespace
 }  // namespace tmemlint::cta

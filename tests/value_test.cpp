@@ -38,6 +38,91 @@ TEST(Fold, FollowsTheIsa) {
   EXPECT_EQ(f(op(Op::kSext, 64, false, 32), {0x80000000}), 0xffffffff80000000u);
 }
 
+// All lanes at once give what each gives alone, for every operation and width.
+TEST(Fold, OfAllLanesIsFoldOfEach) {
+  uint64_t seed = 1;
+  auto random = [&seed] {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t n = seed >> 7;
+    return n % 3 == 0 ? n % 70 : n % 3 == 1 ? n : ~(n % 5);
+  };
+  for (int which = 0; which < static_cast<int>(Op::kGeneric); ++which) {
+    for (const uint8_t width : {uint8_t{1}, uint8_t{16}, uint8_t{32}, uint8_t{64}}) {
+      for (const bool is_signed : {false, true}) {
+        for (const bool same_amount : {false, true}) {
+          const Operation o = op(static_cast<Op>(which), width, is_signed, 16);
+          Lanes args[4];
+          for (Lanes& a : args) {
+            for (uint64_t& n : a) n = random();
+          }
+          if (same_amount) args[1].fill(random() % 80);
+          Lanes all;
+          fold_lanes(o, args, 4, all);
+          for (unsigned l = 0; l < kLanes; ++l) {
+            const uint64_t alone[4] = {args[0][l], args[1][l], args[2][l], args[3][l]};
+            ASSERT_EQ(all[l], fold(o, alone, 4)) << "operation " << which << " width " << int{width} << " lane " << l;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Numbers are added to all lanes without looking at each, as long as none of them wraps around.
+TEST(Terms, SumsWrapInTheLanesThatReachTheEnd) {
+  Terms terms;
+  const Value tid = lane_ids(terms);
+  for (const uint64_t n : {uint64_t{7}, uint64_t{0xffffffff}, uint64_t{0xfffffff0}, uint64_t{0xffffffe0}}) {
+    const Value sum = terms.apply(op(Op::kAdd), tid, Value::of(n));
+    const Value wide = terms.apply(op(Op::kAdd, 64), tid, Value::of(n));
+    const Value cut = terms.apply(op(Op::kZext, 32, false, 32), wide);
+    const Value short_cut = terms.apply(op(Op::kZext, 32, false, 4), wide);
+    for (unsigned l = 0; l < kLanes; ++l) {
+      EXPECT_EQ(terms.number_in(sum, l), (n + l) & 0xffffffff);
+      EXPECT_EQ(terms.number_in(wide, l), n + l);
+      EXPECT_EQ(terms.number_in(short_cut, l), (n + l) & 0xf);
+    }
+    EXPECT_EQ(cut, sum);
+    EXPECT_EQ(terms.apply(op(Op::kSub), sum, Value::of(n)), tid);
+  }
+}
+
+// What an unknown may be is remembered only as long as it is true.
+TEST(Terms, AListThatGrowsIsSeen) {
+  Terms terms;
+  Value place;
+  place.base = terms.join(1, 0, 0, 32);
+  auto list = [&](std::vector<Value> values) {
+    terms.mutable_term(place.base).set = std::move(values);
+    terms.mutable_term(place.base).listed = true;
+    terms.list_changed();
+  };
+  const Value next = terms.apply(op(Op::kAdd), place, Value::of(10));
+  list({Value::of(1), Value::of(2)});
+  EXPECT_EQ(terms.enumerate(next, 0, 32), (std::vector<uint64_t>{11, 12}));
+  EXPECT_EQ(terms.enumerate(next, 0, 32), (std::vector<uint64_t>{11, 12}));
+  list({Value::of(1), Value::of(2), Value::of(5)});
+  EXPECT_EQ(terms.enumerate(next, 0, 32), (std::vector<uint64_t>{11, 12, 15}));
+  // Facts about the place leave out what they exclude; facts about others do not matter.
+  Facts facts;
+  facts.set(place.base, {2, 9});
+  EXPECT_EQ(terms.enumerate(next, 0, 32, FactsFilter(terms, facts)), (std::vector<uint64_t>{12, 15}));
+  EXPECT_EQ(terms.enumerate(next, 0, 32, FactsFilter(terms, Facts())), (std::vector<uint64_t>{11, 12, 15}));
+  EXPECT_EQ(terms.enumerate(next, 0, 32), (std::vector<uint64_t>{11, 12, 15}));
+}
+
+// What is known of a join's bits may become less; what was simplified by them before does not stay.
+TEST(Terms, BitsThatAreNoLongerZeroAreSeen) {
+  Terms terms;
+  Value place;
+  place.base = terms.join(1, 0, 0, 32);
+  terms.opaque(2, 0, Uniformity::kCta, 0, 32);
+  terms.set_zero_bits(place.base, ~uint64_t{0xf0});
+  EXPECT_EQ(terms.apply(op(Op::kAnd), place, Value::of(0xf)), Value::of(0));
+  terms.set_zero_bits(place.base, ~uint64_t{0xff});
+  EXPECT_NE(terms.apply(op(Op::kAnd), place, Value::of(0xf)), Value::of(0));
+}
+
 TEST(Terms, LaneArithmeticIsExact) {
   Terms terms;
   const Value tid = lane_ids(terms);

@@ -1,0 +1,87 @@
+// Memory as one path knows it, and who last stored where.
+#include "analyzer/warp/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/cta/last_stores.h"
+
+namespace tmemlint {
+namespace {
+
+using cta::LastStores;
+using warp::Cell;
+using warp::Memory;
+using warp::Value;
+
+std::vector<std::pair<uint64_t, uint64_t>> contents(const Memory& memory) {
+  std::vector<std::pair<uint64_t, uint64_t>> out;
+  for (const Cell& c : memory.cells()) out.emplace_back(c.address, c.value.number);
+  return out;
+}
+
+using Contents = std::vector<std::pair<uint64_t, uint64_t>>;
+
+TEST(Memory, AStoreReplacesWhatItOverlaps) {
+  Memory memory;
+  memory.store(16, 4, Value::of(1));
+  memory.store(8, 4, Value::of(2));
+  memory.store(12, 4, Value::of(3));
+  EXPECT_EQ(contents(memory), (Contents{{8, 2}, {12, 3}, {16, 1}}));
+  memory.store(10, 8, Value::of(4));  // touches all three
+  EXPECT_EQ(contents(memory), (Contents{{10, 4}}));
+  memory.store(10, 8, Value::of(4));
+  memory.store(10, 4, Value::of(5));  // as many bytes as are stored are known
+  memory.store(0, 1, Value::of(6));
+  EXPECT_EQ(contents(memory), (Contents{{0, 6}, {10, 5}}));
+}
+
+TEST(Memory, ClobberedPlacesAreForgotten) {
+  Memory memory;
+  for (uint64_t n = 0; n < 8; ++n) memory.store(4 * n, 4, Value::of(n));
+  memory.clobber(6, 7);  // bytes 6 to 12
+  EXPECT_EQ(contents(memory), (Contents{{0, 0}, {16, 4}, {20, 5}, {24, 6}, {28, 7}}));
+  memory.clobber(4, 12);
+  EXPECT_EQ(memory.cells().size(), 5u);
+}
+
+TEST(Memory, CopiesDoNotSeeEachOther) {
+  Memory first;
+  first.store(0, 4, Value::of(1));
+  Memory second = first;
+  second.store(0, 4, Value::of(2));
+  second.store(4, 4, Value::of(3));
+  Memory third = second;
+  third.clobber(0, 4);
+  EXPECT_EQ(contents(first), (Contents{{0, 1}}));
+  EXPECT_EQ(contents(second), (Contents{{0, 2}, {4, 3}}));
+  EXPECT_EQ(contents(third), (Contents{{4, 3}}));
+}
+
+TEST(LastStores, NameTheLastOneOfEachSixteenBytes) {
+  LastStores stores;
+  EXPECT_EQ(stores.find(0), nullptr);
+  stores.set(8, 16, {1, 10, 100});  // bytes 8 to 23: two pieces
+  stores.set(4096 * 3, 4, {2, 20, 200});
+  for (const uint32_t address : {0u, 8u, 16u, 31u}) {
+    ASSERT_NE(stores.find(address), nullptr);
+    EXPECT_EQ(stores.find(address)->warp, 1u);
+  }
+  EXPECT_EQ(stores.find(32), nullptr);
+  EXPECT_EQ(stores.find(4096 * 3 + 12)->instruction, 200u);
+  stores.set(16, 4, {3, 30, 300});
+  EXPECT_EQ(stores.find(16)->warp, 3u);
+  EXPECT_EQ(stores.find(0)->warp, 1u);
+}
+
+TEST(LastStores, AreErasedByRanges) {
+  LastStores stores;
+  for (uint32_t address = 0; address < 3 * 4096; address += 16) stores.set(address, 4, {1, address, 0});
+  stores.erase(4096 - 16, 4096 + 32);  // the last piece of a page, a whole one, the first of the next
+  EXPECT_NE(stores.find(4096 - 32), nullptr);
+  for (uint32_t address = 4096 - 16; address < 8192 + 16; address += 16) EXPECT_EQ(stores.find(address), nullptr);
+  EXPECT_NE(stores.find(8192 + 16), nullptr);
+  stores.erase(1 << 20, 2048);  // nothing there
+}
+
+}  // namespace
+}  // namespace tmemlint
