@@ -621,9 +621,10 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     Term& term = terms_.mutable_term(join);
     const bool lists = listed && !own_unknown && candidates.size() <= 8;
     if (term.listed != lists || term.set != candidates) {
+      const bool opened = lists && !term.listed;
       term.set = candidates;
       term.listed = lists;
-      terms_.list_changed();
+      terms_.list_changed(opened);
     }
     uint64_t zero = listed && !own_unknown ? ~uint64_t{0} : 0;
     for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
@@ -670,9 +671,10 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
   const bool lists = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
   Term& term = terms_.mutable_term(join);
   if (term.listed != lists || term.set != set) {
+    const bool opened = lists && !term.listed;
     term.set = std::move(set);
     term.listed = lists;
-    terms_.list_changed();
+    terms_.list_changed(opened);
   }
   terms_.set_zero_bits(join, ~truncate(~uint64_t{0}, width));
   Value offset;

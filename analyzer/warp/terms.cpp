@@ -434,7 +434,10 @@ uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
 
 bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {
   if (base == 0) return true;
-  if (depth > 24 || joins.size() > 8) return false;
+  if (depth > 24 || joins.size() > 8) {
+    cut_short_ = true;
+    return false;
+  }
   if (marked_[base]) return true;
   const Term& term = terms_[base];
   const size_t before = joins.size();
@@ -442,7 +445,7 @@ bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned 
   marked_[base] = true;
   trail_.push_back(base);
   bool found = false;
-  switch (term.kind) {
+  switch (closed_[base] ? TermKind::kNone : term.kind) {
     case TermKind::kJoin:
       if (!term.listed) break;
       joins.push_back(base);
@@ -459,6 +462,7 @@ bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned 
       break;
   }
   if (found) return true;
+  if (!cut_short_) closed_[base] = true;
   // A truth that cannot be taken apart is 0 or 1.
   joins.resize(before);
   unmark(trail);
@@ -527,6 +531,8 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     return known.numbers;
   }
   joins_.clear();
+  cut_short_ = false;
+  closed_.resize(terms_.size(), false);
   marked_.resize(terms_.size(), false);
   worked_.resize(terms_.size());
   const bool collected = collect_joins(value.base, joins_, 0);

@@ -166,8 +166,13 @@ public:
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
-  // Has to be called after a join's list became another one.
-  void list_changed() { ++lists_; }
+  // Has to be called after a join's list became another one; `opened` when it had given it up.
+  void list_changed(bool opened = false) {
+    ++lists_;
+    if (!opened) return;
+    closed_.clear();
+    unlisted_.clear();
+  }
   // Of a join whose values changed.
   void set_zero_bits(uint32_t term, uint64_t zero_bits);
 
@@ -317,6 +322,8 @@ private:
     const Value* choice = nullptr;  // of a join: which of its values is being tried
   };
   mutable std::vector<bool> unlisted_;
+  mutable std::vector<bool> closed_;  // what it is computed from cannot all be listed
+  mutable bool cut_short_ = false;
   mutable std::vector<bool> marked_;
   mutable std::vector<uint32_t> trail_;
   mutable std::vector<Worked> worked_;
