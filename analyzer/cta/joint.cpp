@@ -20,6 +20,7 @@ public:
 
   Joint run() {
     const Outcome first = scenario({});
+    left_ = first.other_trips.size() + std::min(first.choices.size(), kMaxFlips);
     // A policy that would not have gone another way anywhere is the same scenario again.
     std::map<uint32_t, unsigned> after_one = first.other_trips;
     for (uint32_t trips : kOtherTrips) {
@@ -50,14 +51,19 @@ public:
       s.at = commit;
       add(std::move(s));
     }
-    if (unfinished_ || untried != 0) {
+    std::vector<std::string> reasons;
+    if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
+    if (cut_short_ != 0 && !unfinished_) {
+      reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
+                        " cut short for the others");
+    }
+    if (untried != 0) {
+      reasons.push_back("of " + std::to_string(first.choices.size()) + " unknown conditions " +
+                        std::to_string(untried) + " were taken one way");
+    }
+    if (!reasons.empty()) {
       std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
-      if (unfinished_) reason += "the budget of " + std::to_string(setting_.step_budget) + " steps was used up";
-      if (unfinished_ && untried != 0) reason += ", and ";
-      if (untried != 0) {
-        reason += "of " + std::to_string(first.choices.size()) + " unknown conditions " + std::to_string(untried) +
-                  " were taken one way";
-      }
+      for (size_t n = 0; n < reasons.size(); ++n) reason += (n == 0 ? "" : ", and ") + reasons[n];
       note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
     one_finding_each();
@@ -78,15 +84,18 @@ private:
       return {};
     }
     // One scenario among others must not use up what is for all of them.
-    uint64_t most = setting_.step_budget - spent + 1;
-    if (usual_ != 0) most = std::min(most, 4 * usual_ + 4000);
+    const uint64_t rest = setting_.step_budget - spent + 1;
+    uint64_t most = rest;
+    if (usual_ != 0) most = std::min(rest, std::max(4 * usual_ + 4000, rest / std::max<size_t>(1, left_)));
+    if (left_ != 0) --left_;
     Run run(ground_, policy, setting_.log && out_.scenarios == 0, most);
     run.go();
     ++out_.scenarios;
     out_.steps += run.steps;
     work_ += run.work;
     if (usual_ == 0) usual_ = run.steps + run.work;
-    unfinished_ = unfinished_ || run.over_budget;
+    if (run.over_budget && most == rest) unfinished_ = true;
+    if (run.over_budget && most != rest) ++cut_short_;
     out_.asked += run.asked;
     out_.decided += run.decided;
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
@@ -183,6 +192,8 @@ private:
   std::set<uint32_t> odd_;  // allocs whose size is not a legal one
   bool stopped_ = false;
   bool unfinished_ = false;  // the budget ended before the scenarios did
+  size_t left_ = 0;          // scenarios to come
+  unsigned cut_short_ = 0;   // scenarios that took more than their share
   uint64_t work_ = 0;
   uint64_t usual_ = 0;  // steps of the first scenario
 };

@@ -107,7 +107,7 @@ struct Joint {
 
 struct JointSetting {
   bool log = false;
-  uint64_t step_budget = 200'000;  // of all scenarios; the first one may take as many by itself
+  uint64_t step_budget = 300'000;  // of all scenarios; the first one may take as many by itself
 };
 
 struct Analysis;
