@@ -1,6 +1,8 @@
 #include "analyzer/cta/joint.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 
 #include "analyzer/cta/run.h"
@@ -121,15 +123,20 @@ private:
   }
 
   void add(Sighting s) {
-    for (Sighting& other : out_.sightings) {
-      if (s.fault == Fault::kNoFence && other.fault == Fault::kNoFence) return;
-      if (other.fault != s.fault || other.at != s.at || other.other != s.other) continue;
-      // The scenario that is the easier to believe.
-      other.sure = other.sure || s.sure;
-      if (other.zero_trips && !s.zero_trips) other = std::move(s);
+    // One hand-over without fences says it for all.
+    const auto key = s.fault == Fault::kNoFence ? std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), 0, 0}
+                                                : std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), s.at, s.other};
+    const auto [known, fresh] = sighting_.try_emplace(key, out_.sightings.size());
+    if (fresh) {
+      out_.sightings.push_back(std::move(s));
       return;
     }
-    out_.sightings.push_back(std::move(s));
+    if (s.fault == Fault::kNoFence) return;
+    // The scenario that is the easier to believe.
+    Sighting& other = out_.sightings[known->second];
+    const bool sure = other.sure || s.sure;
+    if (other.zero_trips && !s.zero_trips) other = std::move(s);
+    other.sure = sure;
   }
 
   // What follows from another sighting is not one more defect.
@@ -187,6 +194,7 @@ private:
   const JointSetting setting_;
   const Ground ground_;
   Joint out_;
+  std::map<std::array<uint32_t, 3>, size_t> sighting_;  // by fault, at and other: index into out_.sightings
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
   std::set<uint32_t> odd_;  // allocs whose size is not a legal one

@@ -557,12 +557,12 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
     s.second = a.columns;
   }
   if (a.warp != w.index) see(Fault::kForeignDealloc, w, here, a.instruction).other_warp = warps_[a.warp]->number;
-  std::vector<uint32_t> seen;
+  std::vector<bool> seen(accesses_.size(), false);
   auto all_touches = [&](uint32_t rank) {
     columns_[rank].each(a.base, a.base + a.columns, [&](Column& column) {
       for (const Touch& t : column.touches) {
-        if (std::find(seen.begin(), seen.end(), t.access) != seen.end()) continue;
-        seen.push_back(t.access);
+        if (seen[t.access]) continue;
+        seen[t.access] = true;
         freed(w, accesses_[t.access], here, rank, form.cta_group);
       }
     });
