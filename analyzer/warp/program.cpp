@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <unordered_map>
 
@@ -653,30 +654,43 @@ private:
       if (graph_.blocks[b].condition != kNone && out_.code[b].skip_to == kNone) read(graph_.blocks[b].condition);
     }
     live = use;
-    bool changed = true;
-    std::vector<uint64_t> next(words);
-    while (changed) {
-      changed = false;
+    std::vector<std::vector<uint32_t>> before(blocks);
+    for (uint32_t n = 0; n < blocks; ++n) {
+      for (size_t k = 0; k < next_count(out_, n); ++k) before[next_begin(out_, n)[k]].push_back(n);
+    }
+    // Mostly what follows a block comes behind it: backwards, until nothing is due any more.
+    std::vector<bool> due(blocks, true);
+    bool any = true;
+    while (any) {
+      any = false;
       for (size_t n = blocks; n-- > 0;) {
-        std::fill(next.begin(), next.end(), 0);
+        if (!due[n]) continue;
+        due[n] = false;
         const uint32_t* successors = next_begin(out_, static_cast<uint32_t>(n));
-        for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(n)); ++k) {
-          const uint32_t s = successors[k];
-          for (size_t w = 0; w < words; ++w) next[w] |= live[s * words + w];
-        }
+        const size_t count = next_count(out_, static_cast<uint32_t>(n));
+        bool changed = false;
         for (size_t w = 0; w < words; ++w) {
-          const uint64_t now = use[n * words + w] | (next[w] & ~kill[n * words + w]);
-          if (now != live[n * words + w]) {
-            live[n * words + w] = now;
-            changed = true;
-          }
+          uint64_t next = 0;
+          for (size_t k = 0; k < count; ++k) next |= live[successors[k] * words + w];
+          const uint64_t now = use[n * words + w] | (next & ~kill[n * words + w]);
+          changed = changed || now != live[n * words + w];
+          live[n * words + w] = now;
+        }
+        if (!changed) continue;
+        for (uint32_t p : before[n]) {
+          due[p] = true;
+          any = any || p >= n;
         }
       }
     }
     for (size_t b = 0; b < blocks; ++b) {
+      std::vector<uint32_t>& in = out_.code[b].live_in;
+      size_t count = 0;
+      for (size_t w = 0; w < words; ++w) count += static_cast<size_t>(std::popcount(live[b * words + w]));
+      in.reserve(count);
       for (size_t w = 0; w < words; ++w) {
         for (uint64_t bits = live[b * words + w]; bits != 0; bits &= bits - 1) {
-          out_.code[b].live_in.push_back(sparse[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))]);
+          in.push_back(sparse[w * 64 + static_cast<size_t>(std::countr_zero(bits))]);
         }
       }
     }
