@@ -19,6 +19,7 @@ constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_
 // Sites of unknowns, as the machine and the joint run number them: what decides is of_parameters.
 constexpr uint64_t kParameter = uint64_t{1} << 60;
 constexpr uint64_t kLaunch = uint64_t{2} << 60;
+constexpr uint64_t kSize = kLaunch | 1;
 constexpr uint64_t kLoaded = uint64_t{10} << 60;
 
 class Numbers : public testing::Test {
@@ -32,6 +33,12 @@ protected:
   uint32_t less(const Value& a, uint64_t b) { return less(a, Value::of(b)); }
   uint32_t more(const Value& a, uint64_t b) { return less(Value::of(b), a); }
   uint32_t equal(const Value& a, uint64_t b) { return terms.apply(op(Op::kEq), a, Value::of(b)).base; }
+  // A disjunction is kept as the negation of a conjunction.
+  static bool decide(Model& of, const Value& condition, bool truth) {
+    const Terms::Parts parts = of.terms().parts(condition.base);
+    return of.decide(parts[0].term, parts[0].coefficient == 1 ? truth : !truth);
+  }
+  static bool holds(Model& of, const Value& condition) { return (of.number(condition) & 1) != 0; }
   Value product(const Value& a, const Value& b) { return terms.apply(op(Op::kMul), a, b); }
 
   Terms terms;
@@ -127,9 +134,17 @@ TEST_F(Numbers, CountsAreNotNegativeWhereTheyNeedNotBe) {
 }
 
 TEST_F(Numbers, NoGridHasNoBlocks) {
-  const Value blocks = terms.opaque(kLaunch, 1, Uniformity::kCta, 0, 32);
+  const Value blocks = terms.opaque(kSize, 1, Uniformity::kCta, 0, 32);
   EXPECT_FALSE(model.decide(equal(blocks, 0), true));
   EXPECT_TRUE(model.decide(equal(blocks, 1), true));
+  // But every grid has a first block; there is none before it.
+  const Value block = terms.opaque(kLaunch, 1, Uniformity::kCta, 0, 32);
+  for (const uint64_t number : {0, 1, 7}) {
+    Model fresh(terms);
+    EXPECT_TRUE(fresh.decide(equal(block, number), true));
+    EXPECT_EQ(fresh.number(block), number);
+  }
+  EXPECT_FALSE(model.decide(less(block, 0), true));
 }
 
 TEST_F(Numbers, BitsThatAreZeroStayZero) {
@@ -155,7 +170,7 @@ TEST_F(Numbers, FlagsAreOneOrTheOther) {
   const Value q = flag(2);
   const Value either = terms.apply(op(Op::kOr, 1), p, q);
   ASSERT_TRUE(model.decide(p.base, false));
-  ASSERT_TRUE(model.decide(either.base, true));
+  ASSERT_TRUE(decide(model, either, true));
   EXPECT_TRUE(model.holds(q.base));
   EXPECT_FALSE(model.decide(q.base, false));
 }
@@ -190,9 +205,9 @@ TEST_F(Numbers, AnEarlierDecisionMayChangeItsReason) {
                                    terms.apply(op(Op::kLt, 32, true), m, Value::of(4)));
   for (const bool first : {true, false}) {
     Model fresh(terms);
-    ASSERT_TRUE(fresh.decide(either.base, true));
+    ASSERT_TRUE(decide(fresh, either, true));
     ASSERT_TRUE(fresh.decide(less(first ? n : m, 4), false));
-    EXPECT_TRUE(fresh.holds(either.base));
+    EXPECT_TRUE(holds(fresh, either));
     EXPECT_FALSE(fresh.decide(less(first ? m : n, 4), false));
   }
 }
@@ -247,6 +262,18 @@ TEST_F(Numbers, ANumberThatNoDecisionNeedsChangesNothingElse) {
   }
   EXPECT_GT(decided.size(), 100u);
   for (const auto& [term, truth] : decided) EXPECT_EQ(model.holds(term), truth);
+}
+
+TEST_F(Numbers, WhatFailedBesideAnotherConditionMayHoldWithoutIt) {
+  // n > 5 and n < 3 cannot hold together; n < 3 can.
+  const Value n = parameter(1);
+  Value high, low;
+  high.base = more(n, 5);
+  low.base = less(n, 3);
+  const Value both = terms.apply(op(Op::kAnd, 1), high, low);
+  EXPECT_FALSE(decide(model, both, true));
+  EXPECT_TRUE(model.decide(low.base, true));
+  EXPECT_LT(model.number(n), 3u);
 }
 
 }  // namespace

@@ -20,6 +20,22 @@ bool has_pair_group(const Module& module, const std::vector<uint32_t>& instructi
                      [&](uint32_t i) { return ptx::decode(module.opcode(module.instructions[i])).cta_group == 2; });
 }
 
+// Whether a warp that frees columns was also seen to leave without having freed what it allocated: on a path that may
+// come from putting others together.
+bool seems_to_leak(const Analysis& a, const warp::WarpGraph& graph) {
+  bool frees = false;
+  bool leaves = false;
+  for (const warp::Event& e : graph.events) {
+    if (e.kind == warp::Event::Kind::kExit) {
+      leaves = leaves || graph.protocols[e.before].live_allocations() != 0;
+    } else if (e.kind == warp::Event::Kind::kTcgen05) {
+      frees =
+          frees || a.program->meanings[a.module->instructions[e.instruction].opcode].form.op == ptx::Tcgen05::kDealloc;
+    }
+  }
+  return frees && leaves;
+}
+
 // Each warp sees what the others were seen to write so far; one that read a place before another value was found to be
 // written to it is followed again.
 void follow_warps(Analysis& a) {
@@ -29,22 +45,25 @@ void follow_warps(Analysis& a) {
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     std::vector<warp::Evaluation> evaluations(warps);
     std::vector<bool> due(warps, true);
+    auto setting_of = [&](uint32_t w, uint32_t exchange) {
+      warp::Setting setting;
+      setting.program = a.program.get();
+      setting.terms = a.terms.get();
+      setting.launch = a.launch;
+      setting.rank = rank;
+      setting.warp = w;
+      setting.exchange = exchange;
+      setting.step_budget = std::min(setting.step_budget, kKernelSteps - std::min(kKernelSteps, spent) + 1);
+      for (uint32_t other = 0; other < warps; ++other) {
+        if (other != w) setting.others.push_back(&evaluations[other].writes);
+      }
+      return setting;
+    };
     for (uint32_t exchange = 0; exchange < kMaxExchanges; ++exchange) {
       for (uint32_t w = 0; w < warps; ++w) {
         if (!due[w]) continue;
         due[w] = false;
-        warp::Setting setting;
-        setting.program = a.program.get();
-        setting.terms = a.terms.get();
-        setting.launch = a.launch;
-        setting.rank = rank;
-        setting.warp = w;
-        setting.exchange = exchange;
-        setting.step_budget = std::min(setting.step_budget, kKernelSteps - std::min(kKernelSteps, spent) + 1);
-        for (uint32_t other = 0; other < warps; ++other) {
-          if (other != w) setting.others.push_back(&evaluations[other].writes);
-        }
-        warp::Evaluation next = warp::evaluate(setting);
+        warp::Evaluation next = warp::evaluate(setting_of(w, exchange));
         spent += next.graph.steps;
         const std::vector<warp::Extent> changed = next.writes.difference(evaluations[w].writes);
         evaluations[w] = std::move(next);
@@ -54,6 +73,15 @@ void follow_warps(Analysis& a) {
         }
       }
       if (std::find(due.begin(), due.end(), true) == due.end()) break;
+    }
+    for (uint32_t w = 0; w < warps; ++w) {
+      warp::WarpGraph& graph = evaluations[w].graph;
+      if (!seems_to_leak(a, graph)) continue;
+      warp::Setting setting = setting_of(w, kMaxExchanges);
+      setting.apart = true;
+      warp::Evaluation apart = warp::evaluate(setting);
+      spent += apart.graph.steps;
+      if (apart.graph.uncertain.size() <= graph.uncertain.size()) graph = std::move(apart.graph);
     }
     for (warp::Evaluation& e : evaluations) a.warps.push_back(std::move(e.graph));
   }

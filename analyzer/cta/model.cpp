@@ -29,9 +29,26 @@ bool Model::is_leaf(uint32_t term) const {
   return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.args.size() > 4;
 }
 
+// Where a CTA stands and how many there are, as the machine numbers these unknowns.
+bool Model::is_launch(uint32_t leaf) const {
+  return terms_[leaf].kind == TermKind::kOpaque && terms_[leaf].site >> 60 == 2;
+}
+
+bool Model::is_size(uint32_t leaf) const {
+  return is_launch(leaf) && (terms_[leaf].site & 1) != 0;
+}
+
+// Whether an unknown can be this number at all.
+bool Model::can_be(uint32_t leaf, uint64_t number) const {
+  if (!is_launch(leaf)) return true;
+  return !is_negative(leaf, number) && !(is_size(leaf) && number == 0);
+}
+
 uint64_t Model::usual(uint32_t leaf) const {
   const Term& t = terms_[leaf];
   if (t.width == 1) return 0;
+  // The first CTA always has work to do.
+  if (is_launch(leaf) && !is_size(leaf)) return 0;
   return (t.divisor ? 1 : 128) & ~t.zero_bits;
 }
 
@@ -234,9 +251,8 @@ bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& le
   ++attempts;
   if (agrees(term, truth, changed)) return true;
   for (uint32_t leaf : leaves) {
-    const bool launch = terms_[leaf].site >> 60 == 2;
     for (uint64_t n : candidates(leaf, term)) {
-      if (is_negative(leaf, n) || (launch && n == 0)) continue;
+      if (is_negative(leaf, n) || !can_be(leaf, n)) continue;
       if (attempt(leaf, n, term, truth, changed)) return true;
     }
   }
@@ -254,10 +270,9 @@ bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& lea
     uint32_t which = 0;
     uint64_t to = 0;
     for (uint32_t leaf : leaves) {
-      const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : candidates(leaf, term)) {
         n &= ~terms_[leaf].zero_bits;
-        if (is_negative(leaf, n) || (launch && n == 0) || n == evaluate(leaf).number) continue;
+        if (is_negative(leaf, n) || !can_be(leaf, n) || n == evaluate(leaf).number) continue;
         ++tried;
         const size_t here = changes_.size();
         set(leaf, n);
@@ -301,6 +316,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
       ((t.operation.op == Op::kAnd && truth) || (t.operation.op == Op::kOr && !truth))) {
     const size_t decided = decisions_.size();
+    const size_t failures = failures_.size();
     bool all = true;
     for (size_t n = 0; n < 2 && all; ++n) {
       const warp::Terms::Parts parts = terms_.parts(terms_[term].args[n].base);
@@ -311,6 +327,8 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     if (all && holds(term) == truth) return accept();
     forget_decisions(decided);
     take_back(before);
+    // What could not be had beside the first of them may be had without it.
+    for (; failures_.size() > failures; failures_.pop_back()) failed_.erase(failures_.back());
   }
   std::vector<uint32_t> leaves = leaves_of(term);
   // An unknown that no decision is about yet can take any number.
@@ -323,9 +341,8 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     for (size_t l = 0; l < leaves.size(); ++l) {
       const uint32_t leaf = leaves[l];
       if (!negative) numbers[l] = candidates(leaf, term);
-      const bool launch = terms_[leaf].site >> 60 == 2;
       for (uint64_t n : numbers[l]) {
-        if (is_negative(leaf, n) != negative || (launch && (negative || n == 0))) continue;
+        if (is_negative(leaf, n) != negative || !can_be(leaf, n)) continue;
         if (attempt(leaf, n, term, truth)) return accept();
       }
     }
@@ -335,7 +352,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t changed = known_[leaves[a]].leaves;
     for (uint64_t n : numbers[a]) {
-      if (is_negative(leaves[a], n)) continue;
+      if (is_negative(leaves[a], n) || !can_be(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
@@ -345,9 +362,9 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       if (broken == decisions_.end()) continue;
       const uint32_t other = broken->first;
       for (uint32_t b : leaves_of(other)) {
-        if (b == leaves[a] || (terms_[b].site >> 60) == 2) continue;
+        if (b == leaves[a]) continue;
         for (uint64_t k : candidates(b, other)) {
-          if (is_negative(b, k)) continue;
+          if (is_negative(b, k) || !can_be(b, k)) continue;
           if (++repairs > kMostRepairs) break;
           if (attempt(b, k, term, truth, changed)) return accept();
         }
@@ -360,13 +377,13 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   size_t pairs = 0;
   for (size_t a = 0; a < leaves.size() && pairs < kMostPairs; ++a) {
     for (uint64_t n : numbers[a]) {
-      if (is_negative(leaves[a], n)) continue;
+      if (is_negative(leaves[a], n) || !can_be(leaves[a], n)) continue;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
       for (size_t b = 0; b < leaves.size() && pairs < kMostPairs; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {
-          if (is_negative(leaves[b], k)) continue;
+          if (is_negative(leaves[b], k) || !can_be(leaves[b], k)) continue;
           if (++pairs >= kMostPairs) break;
           if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) return accept();
         }
@@ -376,6 +393,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     take_back(before);
   }
   failed_.insert({term, truth});
+  failures_.emplace_back(term, truth);
   return false;
 }
 

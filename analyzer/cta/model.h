@@ -19,6 +19,7 @@ namespace tmemlint::cta {
 class Model {
 public:
   explicit Model(const warp::Terms& terms) : terms_(terms) {}
+  const warp::Terms& terms() const { return terms_; }
 
   // The truth value that a term has with the numbers at hand.
   bool holds(uint32_t term);
@@ -65,6 +66,9 @@ private:
   uint64_t usual(uint32_t leaf) const;
   bool is_leaf(uint32_t term) const;
   bool is_negative(uint32_t leaf, uint64_t number) const;
+  bool is_launch(uint32_t leaf) const;
+  bool is_size(uint32_t leaf) const;
+  bool can_be(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
   std::vector<Known> known_;            // by term; a leaf's number is what it is given
@@ -76,7 +80,8 @@ private:
   std::vector<std::pair<uint32_t, uint64_t>> changes_;  // of the decision under way: leaf, its number before
   std::vector<std::pair<uint32_t, bool>> decisions_;
   std::set<std::pair<uint32_t, bool>> failed_;  // decisions that no numbers were found for: more decisions do not help
-  mutable std::vector<bool> seen_;              // scratch of leaves_of, by term
+  std::vector<std::pair<uint32_t, bool>> failures_;  // the same, in the order in which they failed
+  mutable std::vector<bool> seen_;                   // scratch of leaves_of, by term
   mutable std::vector<uint32_t> trail_;
 };
 

@@ -26,6 +26,8 @@ constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
+// Times that a policy's wish is refused before it is not followed any more.
+constexpr unsigned kMostRefusals = 3;
 
 bool writes_tensor_memory(const Meaning& m) {
   if (m.action != Action::kTcgen05) return false;
@@ -617,7 +619,7 @@ void Run::wish_came(bool unusual, bool granted) {
   if (!unusual || differs_) return;
   if (granted) {
     differs_ = true;
-  } else if (++refused_ >= std::min(2u, policy_.occasions)) {
+  } else if (++refused_ >= std::min(kMostRefusals, policy_.occasions)) {
     nothing_new = true;
     stopped_ = true;
   }
@@ -821,7 +823,9 @@ void Run::atomic(Warp& w, const warp::Step& step) {
 }
 
 void Run::proxy_fence(Warp& w, uint32_t n) {
-  if (opcode_text(instruction_of(n)).find("async") == std::string_view::npos) return;
+  // Those that cover shared memory: .async of all spaces and its .shared forms.
+  const std::string_view text = opcode_text(instruction_of(n));
+  if (text.find("async") == std::string_view::npos || text.ends_with(".global")) return;
   tick(w);
   w.proxy_fences.push_back({w.known.any.event(w.index), w.known.any});
   if (w.proxy_fences.size() > 8) w.proxy_fences.pop_front();

@@ -746,7 +746,13 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   }
   bool accumulates = false;
   if (const Arg* e = arg(step, roles.enable_input_d)) {
-    const Truth t = w.machine.truth_of(w.machine.read(*e), lanes);
+    const Value flag = w.machine.read(*e);
+    Truth t = w.machine.truth_of(flag, lanes);
+    if (t.unknown != 0 && model_.of_parameters(flag.base)) {
+      walked_.assign(terms_.size(), false);
+      decide_truths(w, flag.base);
+      t = w.machine.truth_of(resolve(terms_, w.machine.facts, flag), lanes);
+    }
     accumulates = t.yes != 0;
   }
   each_rank([&](uint32_t r) {

@@ -16,6 +16,7 @@ namespace {
 
 // States of one block that are kept apart before the block counts as too complex.
 constexpr size_t kMaxStates = 48;
+constexpr size_t kMaxApart = 16;
 // Times round a loop before its joins stop listing their values, and before it is given up.
 constexpr unsigned kListRounds = 40;
 constexpr unsigned kMaxRounds = 64;
@@ -262,8 +263,9 @@ private:
       s.waiting.front().again = false;
       rename(s, b, loop_bit_[head], kind);
     }
+    const bool room = setting_.apart && states_[b].size() < kMaxApart;
     for (State& existing : states_[b]) {
-      if (!same_kind(existing, s)) continue;
+      if (!same_kind(existing, s) || (room && !(existing.facts == s.facts))) continue;
       const bool changed = merge(existing, std::move(s), b, head != kNone, kind);
       if (changed) changed_[b] = true;
       return;

@@ -26,6 +26,9 @@ struct Setting {
   std::vector<const SharedWrites*> others;  // of the other warps of the CTA
   uint64_t exchange = 0;                    // how often the warps have told each other what they write
   uint64_t step_budget = 200'000;
+  // Paths stay apart that have decided different things, as long as they are few: what several conditions guard
+  // together is then told apart from what none of them guards.
+  bool apart = false;
 };
 
 struct Evaluation {

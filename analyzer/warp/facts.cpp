@@ -177,11 +177,53 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
   return std::nullopt;
 }
 
+namespace {
+
+// What follows from conjunctions that are known not to hold, now that one of their conditions is: if it is the last but
+// one, the last one does not hold. False when all of them hold.
+bool follow_conjunctions(const Terms& terms, Facts& facts, uint32_t base) {
+  std::vector<std::pair<uint32_t, bool>> follows;
+  for (const Fact& fact : facts.list()) {
+    if (fact.interval != Interval{0, 0} || fact.per_lane) continue;
+    const Term& term = terms[fact.term];
+    if (term.kind != TermKind::kPure || term.operation.op != Op::kAnd || term.operation.width != 1) continue;
+    bool mentions = false;
+    unsigned open = 0;
+    bool all = true;
+    std::pair<uint32_t, bool> last;
+    for (const Value& v : term.args) {
+      const Terms::Parts parts = terms.parts(v.base);
+      if (parts.size() != 1 || v.table != 0 || v.plain != 0 || terms[parts[0].term].uniformity == Uniformity::kLane) {
+        all = false;
+        break;
+      }
+      const bool wanted = parts[0].coefficient == 1;
+      mentions = mentions || parts[0].term == base;
+      const std::optional<bool> known = decide(terms, facts, parts[0].term);
+      if (!known) {
+        ++open;
+        last = {parts[0].term, !wanted};
+      } else if (*known != wanted) {
+        all = false;
+        break;
+      }
+    }
+    if (!mentions || !all) continue;
+    if (open == 0) return false;
+    if (open == 1) follows.push_back(last);
+  }
+  return std::all_of(follows.begin(), follows.end(),
+                     [&](const auto& f) { return assume(terms, facts, f.first, f.second); });
+}
+
+}  // namespace
+
 bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
   if (std::optional<bool> known = decide(terms, facts, base)) {
     if (*known != truth) return false;
   }
   facts.set(base, {truth ? 1 : 0, truth ? 1 : 0});
+  if (!follow_conjunctions(terms, facts, base)) return false;
   const Term& term = terms[base];
   if (term.kind != TermKind::kPure) return true;
   const Operation& o = term.operation;

@@ -19,6 +19,7 @@ constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t au
 // Kinds of opaque terms that are not named by a step.
 constexpr uint64_t kParameterSite = uint64_t{1} << 60;
 constexpr uint64_t kSpecialSite = uint64_t{2} << 60;
+constexpr uint64_t kSizeSite = kSpecialSite | 1;  // of what there is at least one of
 constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
 constexpr uint64_t kLaneSite = uint64_t{4} << 60;
 constexpr uint64_t kSerialSite = uint64_t{7} << 60;
@@ -58,7 +59,8 @@ Value Machine::special(std::string_view name) {
   auto term = [&](std::string_view of, Uniformity u, uint64_t zero = 0) {
     uint64_t part = 0;
     for (char ch : of) part = part * 131 + static_cast<unsigned char>(ch);
-    return terms_.opaque(kSpecialSite, part, u, 0, 32, zero);
+    const bool size = of.starts_with("%nctaid") || of.starts_with("%nclusterid") || of.starts_with("%nsmid");
+    return terms_.opaque(size ? kSizeSite : kSpecialSite, part, u, 0, 32, zero);
   };
   if (stem == "%tid") {
     return lanes([&](uint32_t t, unsigned) -> uint64_t { return pick(t % b.x, t / b.x % b.y, t / (b.x * b.y)); });
@@ -721,7 +723,6 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     } else
       v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
   }
-  if (m.access_signed) v = terms_.apply(op(Op::kSext, 64, false, m.access_width), v);
   return v;
 }
 
@@ -744,6 +745,9 @@ void Machine::load(const Step& step, const Meaning& m) {
                             ? address
                             : terms_.apply(op(Op::kAdd, 64), address, Value::of(uint64_t{n} * m.access_width / 8));
     Value v = load_one(where, m, n, step_);
+    if (m.access_signed && to.width > m.access_width) {
+      v = terms_.apply(op(Op::kSext, to.width, false, m.access_width), v);
+    }
     if (v.constant()) v.number = truncate(v.number, to.width);
     if (vector) {
       write(to, v, guard_.yes | guard_.unknown, step_);

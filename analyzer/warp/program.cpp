@@ -27,6 +27,12 @@ bool is_event(const Meaning& m) {
   return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
 }
 
+// Whether an instruction reads shared memory through a descriptor.
+bool reads_operands(const Meaning& m) {
+  return m.action == Action::kTcgen05 &&
+         (m.form.op == ptx::Tcgen05::kMma || m.form.op == ptx::Tcgen05::kMmaWs || m.form.op == ptx::Tcgen05::kCp);
+}
+
 // Registers that an instruction reads and writes, graph-wide.
 struct Access {
   std::vector<uint32_t> reads;
@@ -238,6 +244,10 @@ private:
         if (is_event(m)) {
           need_event(block.frame, i, m);
           need_block(b);
+          if (reads_operands(m)) {
+            // Who stored the operands matters.
+            read_[static_cast<size_t>(MemorySpace::kShared)] = true;
+          }
         } else if (!out_.loads.empty() && touches_loads(block.frame, i, m)) {
           need_block(b);
         }

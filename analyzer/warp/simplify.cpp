@@ -223,6 +223,11 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
         const Value inverse = sum(Value::of(1), s, ~uint64_t{0}, 64);
         if (t == s) return o.op == Op::kXor ? Value::of(0) : s;
         if (t == inverse) return o.op == Op::kAnd ? Value::of(0) : Value::of(1);
+        if (o.op == Op::kOr && t.base != 0) {
+          // One form for conditions that are combined: a or b is not (not a and not b).
+          const Value other = sum(Value::of(1), t, ~uint64_t{0}, 64);
+          return sum(Value::of(1), apply(op(Op::kAnd, 1), inverse, other), ~uint64_t{0}, 64);
+        }
       }
       if (t.base != 0) {
         if (s == t) return o.op == Op::kXor ? Value::of(0) : s;
@@ -388,6 +393,15 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       if (p.number == 0 && a[1].constant() && a[2].constant()) {
         if (a[1].number == 1 && a[2].number == 0) return p;
         if (a[1].number == 0 && a[2].number == 1) return sum(Value::of(1), p, ~uint64_t{0}, 64);
+      }
+      // A choice between a condition and a constant is a conjunction or a disjunction.
+      auto is_condition = [&](const Value& v) { return v.base != 0 && v.number == 0 && is_truth(terms_[v.base]); };
+      if (p.number == 0 && (is_condition(a[1]) || is_condition(a[2])) && (a[1].constant() || a[2].constant())) {
+        const bool first = a[1].constant();
+        const uint64_t n = first ? a[1].number : a[2].number;
+        const Value& condition = first ? a[2] : a[1];
+        if (n == 0) return apply(op(Op::kAnd, 1), first ? apply(op(Op::kNot, 1), p) : p, condition);
+        if (n == 1) return apply(op(Op::kOr, 1), first ? p : apply(op(Op::kNot, 1), p), condition);
       }
       return std::nullopt;
     }

@@ -536,13 +536,21 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
   marked_.resize(terms_.size(), false);
   worked_.resize(terms_.size());
   const bool collected = collect_joins(value.base, joins_, 0);
+  // Conditions on the way, which may be known without what they are computed from.
+  conditions_.clear();
+  for (uint32_t t : trail_) {
+    if (terms_[t].kind == TermKind::kPure && terms_[t].width == 1 &&
+        std::find(joins_.begin(), joins_.end(), t) == joins_.end()) {
+      conditions_.push_back(t);
+    }
+  }
   unmark(0);
   if (!collected) {
     unlisted_.resize(terms_.size(), false);
     unlisted_[value.base] = true;
     return std::nullopt;
   }
-  const bool filtered = concerned(joins_);
+  const bool filtered = concerned(joins_) || concerned(conditions_);
   std::optional<std::vector<uint64_t>> numbers =
       enumerate_anew(value, lane, width, filtered ? filter : nullptr, most, joins_);
   if (lane == 0 && !filtered) {
@@ -551,6 +559,7 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
     known.most = most;
     known.lists = lists_;
     known.joins = joins_;
+    known.joins.insert(known.joins.end(), conditions_.begin(), conditions_.end());
     known.numbers = numbers;
   }
   return numbers;
@@ -589,6 +598,8 @@ std::optional<std::vector<uint64_t>> Terms::enumerate_anew(const Value& value, u
     combinations *= c.count;
     if (combinations > kMostCombinations) return std::nullopt;
   }
+  if (filter == nullptr) conditions_.clear();
+  std::erase_if(conditions_, [filter](uint32_t t) { return !filter->concerns(t); });
   std::vector<uint64_t> out;
   bool cyclic = false;
   for (size_t n = 0; n < combinations && !cyclic; ++n) {
@@ -604,6 +615,9 @@ std::optional<std::vector<uint64_t>> Terms::enumerate_anew(const Value& value, u
       if (filter == nullptr || !c.open) continue;
       admitted = filter->admits(c.term, evaluate_base(c.term, lane));
       if (!admitted) break;
+    }
+    for (size_t c = 0; c < conditions_.size() && admitted; ++c) {
+      admitted = filter->admits(conditions_[c], evaluate_base(conditions_[c], lane));
     }
     if (!admitted) continue;
     const uint64_t number = truncate(evaluate(value, lane), width);

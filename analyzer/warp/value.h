@@ -337,13 +337,14 @@ private:
   mutable std::vector<Choices> open_joins_;
   mutable std::vector<const Value*> choices_;
   mutable std::vector<uint32_t> joins_;
+  mutable std::vector<uint32_t> conditions_;
   // The last results of `enumerate` in lane 0 without a filter that concerns them.
   struct Enumerated {
     Value value;
     unsigned width = 0;
     size_t most = 0;
-    uint64_t lists = 0;  // as of which lists of joins
-    std::vector<uint32_t> joins;
+    uint64_t lists = 0;           // as of which lists of joins
+    std::vector<uint32_t> joins;  // and conditions, which facts may be about
     std::optional<std::vector<uint64_t>> numbers;
   };
   mutable std::vector<Enumerated> enumerated_;
