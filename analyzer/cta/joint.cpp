@@ -124,8 +124,9 @@ private:
 
   void add(Sighting s) {
     // One hand-over without fences says it for all.
-    const auto key = s.fault == Fault::kNoFence ? std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), 0, 0}
-                                                : std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), s.at, s.other};
+    const auto key = s.fault == Fault::kNoFence
+                         ? std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), 0, 0}
+                         : std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), s.at, s.other};
     const auto [known, fresh] = sighting_.try_emplace(key, out_.sightings.size());
     if (fresh) {
       out_.sightings.push_back(std::move(s));
