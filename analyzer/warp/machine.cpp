@@ -718,8 +718,9 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     if (same && common != nullptr && !m.fresh && bytes <= 8) {
       v = common->load_global(terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes))), index,
                               m.access_width);
-    } else
+    } else {
       v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
+    }
   }
   if (m.access_signed) v = terms_.apply(op(Op::kSext, 64, false, m.access_width), v);
   return v;
