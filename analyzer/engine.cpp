@@ -85,7 +85,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
 
 }  // namespace
 
-void lint(std::shared_ptr<const ptx::SourceText> text, const Options& options, report::Results& results) {
+void lint(const std::shared_ptr<const ptx::SourceText>& text, const Options& options, report::Results& results) {
   ++results.summary.files;
   const ptx::Module module = ptx::parse(text);
   for (const ptx::Problem& problem : module.errors) {

@@ -21,6 +21,6 @@ struct Options {
 
 // Parses and analyses one input and appends to `results` (findings of every level; the caller filters notes).
 // Parse errors become InputErrors; what parsed around them is still analysed.
-void lint(std::shared_ptr<const ptx::SourceText> text, const Options& options, report::Results& results);
+void lint(const std::shared_ptr<const ptx::SourceText>& text, const Options& options, report::Results& results);
 
 }  // namespace tmemlint

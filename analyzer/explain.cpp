@@ -166,7 +166,7 @@ private:
 
 }  // namespace
 
-std::string explain_kernels(std::shared_ptr<const ptx::SourceText> text, const Options& options,
+std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, const Options& options,
                             report::Results& results) {
   const ptx::Module module = ptx::parse(text);
   for (const ptx::Problem& problem : module.errors) {

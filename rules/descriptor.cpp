@@ -273,6 +273,7 @@ private:
       std::vector<std::string> out = ptx::judge_smem_descriptor(value, known, target());
       if (form_.kind == ptx::MmaKind::kNone || idesc_.values.empty()) return out;
       std::vector<std::vector<std::string>> layout;
+      layout.reserve(idesc_.values.size());
       for (uint64_t idesc : idesc_.values) {
         layout.push_back(ptx::judge_operand_layout(static_cast<uint32_t>(idesc), form_, is_b, value, known));
       }

@@ -48,6 +48,7 @@ std::vector<report::RuleInfo> all_rules() {
 
 std::vector<std::string_view> ids_of(const std::vector<report::RuleInfo>& rules) {
   std::vector<std::string_view> ids;
+  ids.reserve(rules.size());
   for (const report::RuleInfo& rule : rules) ids.push_back(rule.id);
   return ids;
 }

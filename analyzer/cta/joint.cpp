@@ -102,7 +102,7 @@ private:
     out_.decided += run.decided;
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
     // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
-    const bool idle = run.idle() && !(policy.flipped.empty() && policy.trips == Policy{}.trips);
+    const bool idle = run.idle() && (!policy.flipped.empty() || policy.trips != Policy{}.trips);
     if (!idle) {
       for (Sighting& s : run.sightings) add(std::move(s));
     }

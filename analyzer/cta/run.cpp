@@ -1122,8 +1122,9 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     // An arrival of the next round that does not know of the last one comes too early: the count is too small.
     ++asked;
     ++decided;
+    const bool guessed = launch_.cluster_is_guess() && ranks_ > 1;  // how many arrive is not known
     for (const auto& [warp, event] : b->previous) {
-      if (launch_.cluster_is_guess() && ranks_ > 1) break;  // how many arrive is not known
+      if (guessed) break;
       if (w.known.any.knows(warp, event)) continue;
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
@@ -1131,7 +1132,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       s.third = 1;
       break;
     }
-    if (count > b->pending && b->pending > 0 && !(launch_.cluster_is_guess() && ranks_ > 1)) {
+    if (count > b->pending && b->pending > 0 && !guessed) {
       Sighting& s = see(Fault::kArrivalCount, w, here, b->init);
       s.first = b->count;
       s.second = count;

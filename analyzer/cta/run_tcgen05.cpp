@@ -9,7 +9,6 @@ namespace tmemlint::cta {
 using ptx::Tcgen05;
 using warp::Arg;
 using warp::Meaning;
-using warp::TermKind;
 using warp::Truth;
 using warp::Value;
 

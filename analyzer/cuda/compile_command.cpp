@@ -81,10 +81,9 @@ std::vector<string> split_list(string_view value) {
 }
 
 bool is_source(string_view word) {
-  for (string_view ending : {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c"}) {
-    if (word.size() > ending.size() && word.substr(word.size() - ending.size()) == ending) return true;
-  }
-  return false;
+  static constexpr std::array<string_view, 6> kEndings = {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c"};
+  return std::ranges::any_of(
+      kEndings, [word](string_view ending) { return word.size() > ending.size() && word.ends_with(ending); });
 }
 
 // One option of an nvcc command: its kind, its value, and how many words it took.
@@ -108,7 +107,8 @@ Option read_option(const std::vector<string>& words, size_t at) {
     return out;
   }
   const size_t equals = body.find('=');
-  if (equals != string_view::npos && (out.kind = nvcc_option(body.substr(0, equals))) != nullptr) {
+  if (equals != string_view::npos) out.kind = nvcc_option(body.substr(0, equals));
+  if (out.kind != nullptr) {
     out.value = body.substr(equals + 1);
     return out;
   }
@@ -124,10 +124,8 @@ Option read_option(const std::vector<string>& words, size_t at) {
 }
 
 bool is_host_option_for_parsing(string_view option) {
-  for (string_view start : {"-D", "-I", "-U", "-f", "-W", "-pthread", "-std", "-isystem"}) {
-    if (option.starts_with(start)) return true;
-  }
-  return false;
+  static constexpr std::array<string_view, 8> kStarts = {"-D", "-I", "-U", "-f", "-W", "-pthread", "-std", "-isystem"};
+  return std::ranges::any_of(kStarts, [option](string_view start) { return option.starts_with(start); });
 }
 
 class NvccAdapter {

@@ -14,8 +14,6 @@
 #include <string_view>
 #include <vector>
 
-extern char** environ;
-
 namespace tmemlint::cuda {
 namespace {
 
@@ -49,6 +47,7 @@ std::string read(const fs::path& path) {
 // Runs a program with both outputs in a file. The exit status, or -1.
 int run(const std::vector<std::string>& words, const std::string& directory, const fs::path& log) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

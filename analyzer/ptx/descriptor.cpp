@@ -259,7 +259,7 @@ bool legal_n(unsigned n, const Form& form, bool transposed_bytes) {
   const unsigned step = step_of_n(form, transposed_bytes);
   if (n < step || n > 256 || n % step != 0) return false;
   // Integer N goes in steps of 16 above 32.
-  return !(form.kind == MmaKind::kI8 && form.cta_group != 2 && n > 32 && n % 16 != 0);
+  return form.kind != MmaKind::kI8 || form.cta_group == 2 || n <= 32 || n % 16 == 0;
 }
 std::string legal_n_text(const Form& form, bool transposed_bytes) {
   if (form.weight_stationary) return form.sparse ? "64 or 128" : "64, 128 or 256";

@@ -1,6 +1,7 @@
 // Constant expressions, evaluated while they are parsed: 64-bit integers, signed unless a U or a cast says otherwise.
 #include <array>
 #include <bit>
+#include <cstdint>
 
 #include "analyzer/ptx/parser.h"
 
@@ -8,7 +9,7 @@ namespace tmemlint::ptx {
 
 namespace {
 
-enum BinaryOperator : int {
+enum BinaryOperator : uint8_t {
   kNoOperator,
   kOrElse,
   kAndAlso,

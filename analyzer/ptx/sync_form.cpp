@@ -270,7 +270,8 @@ void judge_words(const Module& module, const Instruction& instruction, std::vect
       if (std::ranges::any_of(rule.words, there)) continue;
       std::string words;
       for (sv word : rule.words) words += (words.empty() ? "`." : " or `.") + std::string(word) + "`";
-      say(out, instruction.opcode_span, name_in_message(opcode) + " needs " + words + reason);
+      words += reason;
+      say(out, instruction.opcode_span, name_in_message(opcode) + " needs " + words);
       continue;
     }
     for (size_t i = 0; i < opcode.modifiers.size(); ++i) {

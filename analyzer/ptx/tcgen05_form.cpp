@@ -86,7 +86,7 @@ Guess guess(const InstructionForm& form, sv modifier) {
     }
   }
   // Words that share less than half of their letters are no misspelling of each other.
-  if (best.use && best.distance * 2 > std::max(best.word.size(), modifier.size())) best.use = nullptr;
+  if (best.use && size_t{best.distance} * 2 > std::max(best.word.size(), modifier.size())) best.use = nullptr;
   return best;
 }
 
@@ -422,7 +422,7 @@ private:
 
   // "`%rd1` is a .b64 register"
   std::string what_is(const Operand& o) const {
-    const std::string subject = text(o).empty() || text(o).size() > 40 ? "this" : quoted(text(o));
+    std::string subject = text(o).empty() || text(o).size() > 40 ? "this" : quoted(text(o));
     switch (o.kind) {
       case Operand::Kind::kRegister:
         if (o.negated && type_of(o.ref) != Type::kPred) return subject + " negates a register";

@@ -548,8 +548,8 @@ const Word* find_word(std::string_view text) {
   if (text.empty()) return nullptr;
   // Asked for each modifier by each condition of an instruction: a hash of two letters and the length is quick.
   auto bucket = [](sv word) {
-    return (word.size() * 37 + static_cast<unsigned char>(word.front()) * 5 +
-            static_cast<unsigned char>(word.back()) * 11) %
+    return (word.size() * 37 + static_cast<unsigned char>(word.front()) * size_t{5} +
+            static_cast<unsigned char>(word.back()) * size_t{11}) %
            128;
   };
   static const std::array<std::vector<const Word*>, 128> by_text = [&bucket] {
@@ -576,7 +576,6 @@ std::string_view class_name(Class cls) {
     case Class::kType:
       return "type";
     case Class::kShape:
-      return "shape";
     case Class::kCpShape:
       return "shape";
     case Class::kNum:

@@ -1,6 +1,7 @@
 #include "analyzer/report/sarif.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +18,7 @@ Json message_json(std::string_view text) {
 }
 
 // Where and what the two kinds of notification are, in the order of driver.notifications.
-enum class Notification { kInputError, kIncomplete, kAssumption };
+enum class Notification : uint8_t { kInputError, kIncomplete, kAssumption };
 constexpr std::string_view kNotificationIds[] = {"input-error", "incomplete", "assumption"};
 constexpr std::string_view kNotificationTexts[] = {"An input could not be read or parsed.",
                                                    "The analysis could not follow the kernel at this place.",

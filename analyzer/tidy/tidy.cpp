@@ -172,7 +172,7 @@ private:
     clang::SourceManager& sources = context_->getSourceManager();
     if (!place.text) return {};
     llvm::SmallString<256> path(place.text->path());
-    llvm::sys::fs::make_absolute(path);
+    (void)llvm::sys::fs::make_absolute(path);  // without a current folder it stays as it is
     const ptx::LineColumn at = place.text->position(place.span.begin);
     for (llvm::StringRef name : {llvm::StringRef(path), llvm::StringRef(place.text->path())}) {
       if (const auto entry = sources.getFileManager().getOptionalFileRef(name)) {

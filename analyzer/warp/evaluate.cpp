@@ -202,6 +202,7 @@ private:
   const std::vector<uint32_t>* live_of(const std::vector<Waiting>& waiting) {
     if (waiting.size() == 1) return &program_.code[waiting[0].block].live_in;
     std::vector<uint32_t> blocks;
+    blocks.reserve(waiting.size());
     for (const Waiting& w : waiting) blocks.push_back(w.block);
     std::vector<uint32_t>& live = live_[blocks];  // a map: its elements stay where they are
     if (live.empty()) {
@@ -391,10 +392,7 @@ private:
   }
 
   bool mentions(const Value& value, uint32_t join) const {
-    for (const Terms::Part part : terms_.parts(value.base)) {
-      if (part.term == join) return true;
-    }
-    return false;
+    return std::ranges::any_of(terms_.parts(value.base), [join](Terms::Part part) { return part.term == join; });
   }
 
   // `existing` becomes what holds of both; true when that changed it.

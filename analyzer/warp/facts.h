@@ -41,10 +41,10 @@ private:
 Interval interval_of(const Terms& terms, const Facts& facts, const Value& value, unsigned width);
 
 // Whether a truth value (a term that is 0 or 1) is decided, given the facts.
-std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t term);
+std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base);
 
 // Adds that a truth value is `truth` and what follows from it; false when that contradicts what is known.
-bool assume(const Terms& terms, Facts& facts, uint32_t term, bool truth);
+bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth);
 
 // Join values that the facts rule out.
 class FactsFilter : public Terms::Filter {

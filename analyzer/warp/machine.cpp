@@ -720,8 +720,9 @@ Value Machine::load_one(const Value& address, const Meaning& m, unsigned index, 
     if (same && common != nullptr && !m.fresh && bytes <= 8) {
       v = common->load_global(terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes))), index,
                               m.access_width);
-    } else
+    } else {
       v = unknown(site, index, same ? Uniformity::kWarp : Uniformity::kLane, m.access_width);
+    }
   }
   return v;
 }

@@ -521,7 +521,7 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
   if (value.base < unlisted_.size() && unlisted_[value.base]) return std::nullopt;
   constexpr size_t kRemembered = 512;
   enumerated_.resize(kRemembered);
-  Enumerated& known = enumerated_[(value.base * 31 + value.number * 7 + width) % kRemembered];
+  Enumerated& known = enumerated_[(uint64_t{value.base} * 31 + value.number * 7 + width) % kRemembered];
   auto concerned = [filter](const std::vector<uint32_t>& joins) {
     return filter != nullptr &&
            std::any_of(joins.begin(), joins.end(), [filter](uint32_t j) { return filter->concerns(j); });

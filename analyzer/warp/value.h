@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -230,17 +231,21 @@ public:
   public:
     class Iterator {
     public:
+      using value_type = Part;
+      using difference_type = std::ptrdiff_t;
+      Iterator() = default;
       Iterator(const Parts* of, size_t at) : of_(of), at_(at) {}
       Part operator*() const { return (*of_)[at_]; }
       Iterator& operator++() {
         ++at_;
         return *this;
       }
-      bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+      Iterator operator++(int) { return {of_, at_++}; }
+      bool operator==(const Iterator& other) const { return at_ == other.at_; }
 
     private:
-      const Parts* of_;
-      size_t at_;
+      const Parts* of_ = nullptr;
+      size_t at_ = 0;
     };
     Parts(uint32_t base, const Term& term)
         : sum_(term.kind == TermKind::kSum ? &term : nullptr),

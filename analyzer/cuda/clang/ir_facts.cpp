@@ -140,16 +140,15 @@ void check_reads(CallBase& load, std::vector<IrFact>& out) {
       const auto* i = llvm::dyn_cast<Instruction>(user);
       if (i == nullptr || !seen.insert(i).second) continue;
       const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
+      // An array that stayed in memory: no read that the author wrote.
+      const bool keeps =
+          store != nullptr && llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand()));
+      // A wait that names the registers, to tie them to it.
+      const bool ties = asm_says(*i, "tcgen05.wait");
       if (is_move(*i) || at_same_place(*i, load)) {
         // A loop's carried value is another round's business.
         if (!llvm::isa<llvm::PHINode>(i)) work.push_back(i);
-      } else if (store != nullptr &&
-                 llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand()))) {
-        // An array that stayed in memory: no read that the author wrote.
-      } else if (const llvm::InlineAsm* code = asm_of(*i);
-                 code != nullptr && llvm::StringRef(code->getAsmString()).contains("tcgen05.wait")) {
-        // A wait that names the registers, to tie them to it.
-      } else {
+      } else if (!keeps && !ties) {
         uses.insert(i);
       }
     }

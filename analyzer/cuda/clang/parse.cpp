@@ -139,7 +139,7 @@ private:
 std::string absolute(llvm::StringRef path, llvm::StringRef folder) {
   llvm::SmallString<256> out(path);
   if (folder.empty()) {
-    llvm::sys::fs::make_absolute(out);
+    (void)llvm::sys::fs::make_absolute(out);  // without a current folder it stays as it is
   } else {
     llvm::sys::path::make_absolute(folder, out);
   }

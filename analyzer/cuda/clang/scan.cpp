@@ -299,7 +299,7 @@ int colons(const GCCAsmStmt& statement, const clang::ASTContext& context) {
 Places::Places(const clang::SourceManager& sources, std::string main_file, std::string directory)
     : sources_(sources), main_file_(std::move(main_file)), directory_(std::move(directory)) {
   llvm::SmallString<256> current;
-  llvm::sys::fs::current_path(current);
+  (void)llvm::sys::fs::current_path(current);  // empty when there is none
   current_ = current.str().str();
   if (directory_.empty()) directory_ = current_;
   llvm::SmallString<256> path(main_file_);

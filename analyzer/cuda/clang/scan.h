@@ -27,7 +27,7 @@ public:
   bool in_system_header(llvm::StringRef directory, llvm::StringRef file) const;
 
 private:
-  std::string spelled(llvm::StringRef path) const;
+  std::string spelled(llvm::StringRef given) const;
   const clang::SourceManager& sources_;
   std::string main_file_, main_path_, directory_, current_;
   mutable llvm::StringMap<bool> system_;
