@@ -17,6 +17,13 @@ void check_slot_race(Context& context) {
       d.related.emplace_back(s.other, "the alloc that writes the slot");
       return d;
     }
+    if (s.first == 1) {
+      Draft d = draft(s, report::Level::kError,
+                      "this writes to the place of the TMEM address that the alloc of warp " +
+                          std::to_string(s.other_warp) + " writes, and no barrier orders the two: either may be left");
+      d.related.emplace_back(s.other, "the alloc that writes the slot");
+      return d;
+    }
     Draft d = draft(s, report::Level::kError,
                     "this overwrites the TMEM address that an alloc wrote to shared memory, while warp " +
                         std::to_string(s.other_warp) + " may not have read it yet: no barrier lies between");

@@ -274,6 +274,29 @@ __global__ void __launch_bounds__(32) none(unsigned* out) { use(out); }
   EXPECT_EQ(clusters, (std::map<std::string, uint32_t>{{"_Z5sizedILi2EEvPj", 4}, {"_Z3oddPj", 3}, {"_Z4nonePj", 0}}));
 }
 
+TEST_F(CudaSource, BlockSizeOfTheAttributeReachesThePtx) {
+  Request request;
+  request.file = write(std::string(kAllocateAndFree) + R"(
+template <int Warps>
+__global__ void __block_size__((32 * Warps, 1, 1)) sized(unsigned* out) { use(out); }
+template __global__ void sized<5>(unsigned*);
+__global__ void __block_size__((64, 2, 1), (4, 1, 1)) both(unsigned* out) { use(out); }
+)");
+  request.arguments = adapt({}, {}).clang;
+  std::string problem;
+  Translation t;
+  clang_front_end(problem)(request, t);
+  ASSERT_EQ(t.failure, "");
+  ASSERT_EQ(t.ptx.size(), 1u);
+  const ptx::Module module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", t.ptx[0]));
+  std::map<std::string, std::array<uint32_t, 3>> sizes;
+  for (const ptx::Function& f : module.functions) {
+    if (f.is_entry) sizes[std::string(f.name)] = {f.reqntid.x, f.reqntid.y, f.reqnctapercluster.x};
+  }
+  EXPECT_EQ(sizes, (std::map<std::string, std::array<uint32_t, 3>>{{"_Z5sizedILi5EEvPj", {160, 1, 0}},
+                                                                   {"_Z4bothPj", {64, 2, 4}}}));
+}
+
 TEST_F(CudaSource, LineInsideAnAsmString) {
   const report::Results results = check(R"(
 __global__ void __launch_bounds__(32) k(unsigned a) {

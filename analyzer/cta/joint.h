@@ -33,7 +33,7 @@ enum class Fault : uint8_t {
   kHandoff,           // at: the access that comes too early; other: the one it is not ordered with
   kFreeRace,          // at: the dealloc; other: the access
   kSlotRead,          // at: the read; other: the alloc
-  kSlotOverwritten,   // at: the write; other: the alloc
+  kSlotOverwritten,   // at: the write; other: the alloc; number: 1 where it is not ordered with the alloc itself
   kOverCapacity,      // at: the alloc; numbers: live columns, asked
   kSharedAlloc,       // at: the alloc or dealloc site that several warps execute
   kDeallocAddress,    // at: the dealloc; other: the alloc; number: address when known

@@ -152,6 +152,15 @@ void Run::tick(Warp& w) {
   w.known.tick(w.index);
 }
 
+// An arrival of a warp, which may let others go on to what its loads still read.
+void Run::release(Warp& w, uint32_t instruction) {
+  Release r;
+  r.event = w.known.any.event(w.index);
+  r.instruction = instruction;
+  for (const auto& [load, operation] : w.loads) r.used.emplace_back(operation, operations_[operation].used);
+  w.releases.push_back(std::move(r));
+}
+
 // What a warp tells others when it arrives somewhere, and what it learns of those it has waited for.
 Knowledge Run::handed_on(const Warp& w) const {
   Knowledge k = w.known;
@@ -257,6 +266,12 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
     const uint32_t of = word.allocation != UINT32_MAX ? word.allocation : word.overwrote;
     if (of == UINT32_MAX || !allocations_[of].live) continue;
     fresh.overwrote = of;
+    if (word.allocation != UINT32_MAX && word.warp != w.index && !w.known.any.knows(word.warp, word.event)) {
+      Sighting& s = see(Fault::kSlotOverwritten, w, here, allocations_[of].instruction);
+      s.other_warp = warps_[word.warp]->number;
+      s.first = 1;
+      continue;
+    }
     for (const auto& [reader, event] : word.readers) {
       if (reader == w.index || w.known.any.knows(reader, event)) continue;
       Sighting& s = see(Fault::kSlotOverwritten, w, here, allocations_[of].instruction);
@@ -1143,7 +1158,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   }
   if (m.mbarrier == Mbarrier::kArrive || m.mbarrier == Mbarrier::kArriveExpectTx ||
       m.mbarrier == Mbarrier::kArriveDrop) {
-    w.releases.push_back({w.known.any.event(w.index), here});
+    release(w, here);
     add_log(w, here, lanes, "");
   }
   return true;
@@ -1195,7 +1210,7 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   b.arrived += aligned ? 32 : static_cast<uint32_t>(std::popcount(lanes));
   if (b.arriving.any.size() == 0) b.arriving = Knowledge(warps_.size());
   b.arriving.join(handed_on(w));
-  w.releases.push_back({w.known.any.event(w.index), here});
+  release(w, here);
   add_log(w, here, lanes, "barrier " + std::to_string(*id));
   ++asked;
   ++decided;
@@ -1250,7 +1265,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
       cluster_relaxed_ = here;
     }
     cluster_arriving_.join(k);
-    w.releases.push_back({w.known.any.event(w.index), here});
+    release(w, here);
     add_log(w, here, lanes, "");
     if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
       w.cluster_arrived = 0;

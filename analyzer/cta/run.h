@@ -87,6 +87,7 @@ private:
   struct Release {
     uint32_t event = 0;
     uint32_t instruction = kNone;
+    std::vector<std::pair<uint32_t, uint32_t>> used;  // of pending loads: operation, lanes that had used its results
   };
 
   struct Warp {
@@ -245,7 +246,9 @@ private:
   void freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, uint32_t cta_group);
   uint32_t start(Warp& w, uint32_t n, const ptx::Form& form, uint32_t lanes);
   bool knows_cta(const Warp& w, uint32_t rank) const;
-  uint32_t last_release(const Operation& op, uint32_t until) const;
+  const Release* last_release(const Operation& op, uint32_t until) const;
+  void release(Warp& w, uint32_t instruction);
+  void load_not_waited(Warp& w, uint32_t operation, uint32_t at);
   void check_operand(Warp& w, uint32_t operation, const warp::Value& descriptor, uint32_t lanes);
   void reach_peer(Warp& w, uint32_t operation);
 

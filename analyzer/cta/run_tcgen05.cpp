@@ -94,13 +94,32 @@ bool Run::knows_cta(const Warp& w, uint32_t rank) const {
   return false;
 }
 
-uint32_t Run::last_release(const Operation& op, uint32_t until) const {
-  const std::vector<Release>& list = warps_[op.warp]->releases;
-  uint32_t found = kNone;
-  for (const Release& r : list) {
-    if (r.event > op.event && r.event <= until) found = r.instruction;
+const Run::Release* Run::last_release(const Operation& op, uint32_t until) const {
+  const Release* found = nullptr;
+  for (const Release& r : warps_[op.warp]->releases) {
+    if (r.event > op.event && r.event <= until) found = &r;
   }
   return found;
+}
+
+// A load that its warp has not waited for meets an access or dealloc, which an arrival of that warp let go on.
+void Run::load_not_waited(Warp& w, uint32_t operation, uint32_t at) {
+  const Operation a = operations_[operation];
+  const bool same_warp = a.warp == w.index;
+  const Release* release = same_warp ? nullptr : last_release(a, w.known.any.event(a.warp));
+  // Of the warp's own accesses, its paths say this better.
+  Sighting& s = see(Fault::kLoadNotWaited, same_warp ? w : *warps_[a.warp],
+                    release == nullptr ? at : release->instruction, a.instruction);
+  s.third = at;
+  s.other_warp = w.number;
+  s.other_rank = warps_[a.warp]->rank;
+  s.lanes = a.lanes;
+  s.used = a.used;
+  if (release == nullptr) return;
+  // What is used behind the arrival does not help those that it lets go on.
+  for (const auto& [pending, used] : release->used) {
+    if (pending == operation) s.used = used;
+  }
 }
 
 void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
@@ -251,12 +270,7 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   }
   if (issued) {
     if (a.is_load()) {
-      const uint32_t release = same_warp ? x.instruction : last_release(a, w.known.any.event(a.warp));
-      // The path of the one warp says this better.
-      Sighting& s = named(
-          see(Fault::kLoadNotWaited, same_warp ? w : other, release == kNone ? x.instruction : release, a.instruction));
-      s.third = x.instruction;
-      s.other_warp = w.number;
+      load_not_waited(w, earlier.operation, x.instruction);
     } else if (a.is_store()) {
       Sighting& s = named(see(Fault::kStoreNotWaited, other, a.instruction, x.instruction));
       s.other_warp = w.number;
@@ -330,11 +344,7 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
     return;
   }
   if (a.is_load()) {
-    const uint32_t release = same_warp ? here : last_release(a, w.known.any.event(a.warp));
-    Sighting& s = see(Fault::kLoadNotWaited, other, release == kNone ? here : release, a.instruction);
-    named(s);
-    s.third = here;
-    s.other_warp = w.number;
+    load_not_waited(w, earlier.operation, here);
   } else {
     Sighting& s = see(Fault::kStoreNotWaited, other, a.instruction, here);
     named(s);

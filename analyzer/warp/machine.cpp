@@ -868,6 +868,11 @@ void Machine::store_step(const Step& step, const Meaning& m) {
   const Value address = generic_address(arg(step, at), m.space);
   const unsigned bytes = m.access_width / 8;
   const uint32_t lanes = guard_.yes | guard_.unknown;
+  if (m.address_lanes != 0) {
+    const uint32_t rows = static_cast<uint32_t>(truncate(kAllLanes, m.address_lanes));
+    store(address, bytes, unknown(step_, 302, Uniformity::kLane, 64), lanes & rows, step_);
+    return;
+  }
   const unsigned count = step.vector_count != 0 ? step.vector_count : 1;
   if (common != nullptr && count > 1 && bytes * count <= 16 && guard_.unknown == 0) {
     // A vector of data is one piece of data.

@@ -271,9 +271,17 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
     m.uniform_result = root == "redux" || (root == "match" && opcode.has("all"));
     return true;
   }
-  if (root == "red" || root == "stmatrix" || root == "sust" || root == "prefetch" || root == "prefetchu" ||
-      root == "nanosleep" || root == "membar" || root == "applypriority" || root == "discard" || root == "pmevent" ||
-      root == "setmaxnreg" || root == "brkpt" || root == "tensormap" || root == "multimem") {
+  if (root == "stmatrix") {
+    m.action = Action::kStore;
+    m.destinations = 0;
+    m.space = space_of(opcode);
+    m.access_width = 128;
+    m.address_lanes = opcode.has("x1") ? 8 : opcode.has("x2") ? 16 : 32;
+    return true;
+  }
+  if (root == "red" || root == "sust" || root == "prefetch" || root == "prefetchu" || root == "nanosleep" ||
+      root == "membar" || root == "applypriority" || root == "discard" || root == "pmevent" || root == "setmaxnreg" ||
+      root == "brkpt" || root == "tensormap" || root == "multimem") {
     m.action = Action::kNothing;
     m.destinations = 0;
     return true;

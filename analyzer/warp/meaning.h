@@ -74,6 +74,8 @@ struct Meaning {
   uint8_t access_width = 32;  // bits of one element
   bool access_signed = false;
   uint8_t elements = 1;
+  // Of stmatrix: how many lanes name a row of 16 bytes, the first ones (ISA 9.7.14.5.16).
+  uint8_t address_lanes = 0;
   bool fresh = false;  // kLoad: volatile, acquire, relaxed: another value each time
   enum class Shuffle : uint8_t { kIdx, kUp, kDown, kBfly } shuffle = Shuffle::kIdx;
   enum class Vote : uint8_t { kAny, kAll, kUni, kBallot } vote = Vote::kAny;

@@ -33,6 +33,8 @@
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
+#include <array>
+#include <optional>
 #include <set>
 
 #include "analyzer/cuda/clang/ir_facts.h"
@@ -204,21 +206,38 @@ private:
   llvm::SmallPtrSet<Function*, 16> uses_tcgen05_;
 };
 
-// Clang 22 knows __cluster_dims__ but its NVPTX code generation drops it; the back end has the attribute.
-void state_cluster(const clang::FunctionDecl& kernel, clang::ASTContext& context, Function& function) {
-  const auto* attribute = kernel.getAttr<clang::CUDAClusterDimsAttr>();
-  if (attribute == nullptr || function.hasFnAttribute("nvvm.cluster_dim")) return;
+// Up to three sizes as an attribute of the back end has them; nothing where one is not a number.
+template <typename Sizes>
+std::optional<std::string> listed(const Sizes& sizes, clang::ASTContext& context) {
   std::string text;
-  for (const clang::Expr* size : {attribute->getX(), attribute->getY(), attribute->getZ()}) {
+  for (const clang::Expr* size : sizes) {
     clang::Expr::EvalResult result;
     uint64_t number = 1;
     if (size != nullptr) {
-      if (size->isValueDependent() || !size->EvaluateAsInt(result, context)) return;
+      if (size->isValueDependent() || !size->EvaluateAsInt(result, context)) return std::nullopt;
       number = result.Val.getInt().getZExtValue();
     }
     text += (text.empty() ? "" : ",") + std::to_string(number);
   }
-  function.addFnAttr("nvvm.cluster_dim", text);
+  return text;
+}
+
+// Clang 22 knows __cluster_dims__ but its NVPTX code generation drops it, and __block_size__ is an annotation of the
+// bundled header; the back end has attributes for both.
+void state_launch(const clang::FunctionDecl& kernel, clang::ASTContext& context, Function& function) {
+  auto state = [&](const char* name, const std::optional<std::string>& sizes) {
+    if (sizes && !function.hasFnAttribute(name)) function.addFnAttr(name, *sizes);
+  };
+  if (const auto* cluster = kernel.getAttr<clang::CUDAClusterDimsAttr>()) {
+    state("nvvm.cluster_dim", listed(std::array{cluster->getX(), cluster->getY(), cluster->getZ()}, context));
+  }
+  for (const auto* annotation : kernel.specific_attrs<clang::AnnotateAttr>()) {
+    if (annotation->getAnnotation() == "tmemlint.block_size") {
+      state("nvvm.reqntid", listed(annotation->args(), context));
+    } else if (annotation->getAnnotation() == "tmemlint.cluster_size") {
+      state("nvvm.cluster_dim", listed(annotation->args(), context));
+    }
+  }
 }
 
 // What CodeGen itself objects to.
@@ -390,7 +409,7 @@ private:
             llvm::dyn_cast_or_null<clang::FunctionDecl>(generator.GetDeclForMangledName(function.getName()))) {
       kernel.name = readable_name(*decl);
       kernel.at = places_.of(decl->getLocation());
-      state_cluster(*decl, input_.context, function);
+      state_launch(*decl, input_.context, function);
     }
     out_.kernels.push_back(std::move(kernel));
   }

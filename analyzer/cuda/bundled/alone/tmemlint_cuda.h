@@ -14,7 +14,6 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __cluster_dims__(...) __attribute__((cluster_dims(__VA_ARGS__)))
 #define __maxnreg__(...)
-#define __block_size__(...)
 #define __grid_constant__ __attribute__((grid_constant))
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))

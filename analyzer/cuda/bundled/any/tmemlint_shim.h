@@ -4,6 +4,13 @@
 
 #if defined(__CUDA__)
 
+// An attribute that Clang does not have: the block, and the cluster where one is given, each in parentheses.
+#undef __block_size__
+#define TMEMLINT_UNPACKED(...) __VA_ARGS__
+#define __block_size__(block, ...)                                          \
+  __attribute__((annotate("tmemlint.block_size", TMEMLINT_UNPACKED block))) \
+  __VA_OPT__(__attribute__((annotate("tmemlint.cluster_size", TMEMLINT_UNPACKED __VA_ARGS__))))
+
 #ifndef __NV_ATOMIC_RELAXED
 #define __NV_ATOMIC_RELAXED 0
 #define __NV_ATOMIC_CONSUME 1
