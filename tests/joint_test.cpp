@@ -162,6 +162,37 @@ TEST(Copies, OrdinaryStoresAreBehindAProxyFence) {
   EXPECT_THAT(said(stored("")), ElementsAre("warning tmem-proxy-fence @mma"));
 }
 
+TEST(Copies, WhatCountsAsAStoreAndWhatAsItsFence) {
+  auto stored = [](const std::string& instruction, const std::string& fence) {
+    return said(ptx_kernel(begin(128, init("full", 1)) + "shl.b32 %r10, %l, 4;\nmov.u32 %r11, tile_a;\n" +
+                           "add.u32 %r11, %r11, %r10;\n" + instruction + fence + join() +
+                           where("%w0", elected(mma("%ta", "%no", " // @mma") + commit("full"))) + wait("full", "0") +
+                           kConsume + end(128)));
+  };
+  const auto missing = ElementsAre("warning tmem-proxy-fence @mma");
+  for (const std::string instruction : {"st.shared.v4.b32 [%r11], {%t,%t,%t,%t};\n",
+                                        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r11], {%t,%t,%t,%t};\n",
+                                        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r11], {%t};\n"}) {
+    EXPECT_THAT(stored(instruction, ""), missing) << instruction;
+    EXPECT_THAT(stored(instruction, "fence.proxy.async;\n"), IsEmpty()) << instruction;
+    EXPECT_THAT(stored(instruction, "fence.proxy.async.shared::cta;\n"), IsEmpty()) << instruction;
+    EXPECT_THAT(stored(instruction, "fence.proxy.async.global;\n"), missing) << instruction;
+  }
+}
+
+TEST(Copies, OperandsAreStoredAlsoWhereNothingIsLoaded) {
+  // A first allocation is at column 0: its slot need not be read.
+  auto stored = [](const std::string& fence) {
+    std::string text = ptx_kernel(begin(128, init("full", 1)) + "st.shared.b32 [tile_a], %t;\n" + fence + join() +
+                                  where("%w0", elected(mma("%ta", "%no", " // @mma") + commit("full"))) +
+                                  wait("full", "0") + kConsume + end(128));
+    const std::string read = "ld.shared.b32 %ta, [slot];";
+    return said(text.replace(text.find(read), read.size(), "mov.b32 %ta, 0;"));
+  };
+  EXPECT_THAT(stored("fence.proxy.async.shared::cta;\n"), IsEmpty());
+  EXPECT_THAT(stored(""), ElementsAre("warning tmem-proxy-fence @mma"));
+}
+
 // --- asynchronous operations come as late as they can ---
 
 TEST(Late, AnMmaIsNotCompleteBeforeItsCommitIsObserved) {
@@ -972,6 +1003,102 @@ tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
   EXPECT_THAT(said(kernel("shl.b32 %r51, %r50, 1;\n")), ElementsAre("error tmem-alloc-growing @second"));
   EXPECT_THAT(said(kernel("shr.u32 %r51, %r50, 1;\n")), IsEmpty());
   EXPECT_THAT(said(kernel("mov.u32 %r51, %r50;\n")), IsEmpty());
+}
+
+// --- what a scenario takes unknowns for ---
+
+TEST(Unknowns, TheFirstCtaIsOneOfThem) {
+  auto skipped = [](const std::string& condition) {
+    return said(ptx_kernel(begin(128, init("full", 1)) + produce() + "mov.u32 %r20, %ctaid.x;\n" + condition +
+                           "@%p1 bra EARLY;\n" + wait("full", "0") + "EARLY:\n" + kConsume + join() +
+                           wait("full", "0") + end(128)));
+  };
+  for (const std::string condition : {"setp.eq.u32 %p1, %r20, 0;\n", "setp.ne.u32 %p1, %r20, 0;\n",
+                                      "setp.eq.u32 %p1, %r20, 7;\n", "setp.gt.s32 %p1, %r20, 2;\n"}) {
+    EXPECT_THAT(skipped(condition), ElementsAre("error tmem-mma-completion @load")) << condition;
+  }
+  EXPECT_THAT(skipped("setp.lt.s32 %p1, %r20, 0;\n"), IsEmpty());
+}
+
+TEST(Unknowns, AConditionThatComesTrueInALaterRound) {
+  // 64 * (round + 1) > n is not possible for the first two of four rounds where n > 128.
+  auto rounds = [](const std::string& last) {
+    return said(ptx_kernel(begin(128, init("full", 1)) + "setp.le.s32 %p1, %n, 128;\n@%p1 bra OUT;\n" + produce() +
+                           "mov.b32 %r20, 64;\nTOP:\nsetp.gt.s32 %p2, %r20, %n;\n@%p2 bra PAST;\n" + wait("full", "0") +
+                           "PAST:\n" + last + kConsume +
+                           "add.u32 %r20, %r20, 64;\nsetp.le.s32 %p3, %r20, 256;\n@%p3 bra TOP;\n" + "OUT:\n" + join() +
+                           where("%p1", "bra OVER;\n") + wait("full", "0") + "OVER:\n" + end(128)));
+  };
+  EXPECT_THAT(rounds(wait("full", "0")), IsEmpty());
+}
+
+TEST(Unknowns, ALoadIsExtendedByItsSign) {
+  // What is negative as 32 bits is negative as 64: either both the mma and the wait are skipped, or none.
+  auto tile = [](const std::string& type) {
+    return said(ptx_kernel(begin(128, init("full", 1)) + where("%w0", "st.shared.b32 [ring], %n;\n") + join() +
+                           "ld.volatile.shared.b32 %r20, [ring];\nsetp.lt.s32 %p1, %r20, 0;\n" + "ld.volatile.shared." +
+                           type + " %d1, [ring];\nsetp.lt.s64 %p2, %d1, 0;\n" + "@%p2 bra NONE;\n" + produce() +
+                           "NONE:\n@%p1 bra OVER;\n" + wait("full", "0") + kConsume + "OVER:\n" + end(128)));
+  };
+  EXPECT_THAT(tile("s32"), IsEmpty());
+  EXPECT_THAT(tile("u32"), Not(IsEmpty()));
+}
+
+TEST(Unknowns, ALoadThatIsUsedBehindTheArrivalIsPendingAtIt) {
+  auto handed_over = [](const std::string& before, const std::string& after) {
+    return said(ptx_kernel(
+        begin(128, init("full", 1) + init("empty", 128)) + produce() + wait("full", "0") + load("%tw", " // @load") +
+        before + "tcgen05.fence::before_thread_sync;\nmbarrier.arrive.shared::cta.b64 _, [empty]; // @arrive\n" +
+        after + where("%w0", elected(wait("empty", "0") + mma("%ta", "%no") + commit("full"))) + wait("full", "1") +
+        end(128)));
+  };
+  const std::string use = "add.u32 %r5, %r1, %r2;\nadd.u32 %r5, %r3, %r4;\nst.global.u32 [%out], %r5;\n";
+  EXPECT_THAT(handed_over(kWaitLoads, use), IsEmpty());
+  EXPECT_THAT(handed_over("", kWaitLoads + use), Contains("error tmem-missing-wait-ld @arrive"));
+  EXPECT_THAT(handed_over("", use), Contains("error tmem-missing-wait-ld @arrive"));
+  EXPECT_THAT(handed_over(use, ""), Not(Contains("error tmem-missing-wait-ld @arrive")));
+}
+
+TEST(Slots, AreWrittenByTheAllocAlone) {
+  auto written = [](const std::string& where_to) {
+    return said(ptx_kernel(where("%w3", "st.shared.b32 [" + where_to + "], %t; // @over\n") + begin(32) + end(32)));
+  };
+  EXPECT_THAT(written("slot"), Contains("error tmem-slot-race @over"));
+  EXPECT_THAT(written("slot+8"), IsEmpty());
+}
+
+// --- conditions that are combined ---
+
+TEST(Flags, GuardTheDeallocHoweverTheyAreCombined) {
+  // The columns are freed early where both conditions hold, else at the end.
+  const std::string conditions = "setp.ne.s32 %p1, %n, 0;\nsetp.eq.s32 %p2, %m, 1;\n";
+  const std::string free = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\n";
+  const std::string allocate =
+      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32; // @alloc\nld.shared.b32 %ta, [slot];\n";
+  const std::vector<std::string> both = {
+      "and.pred %p3, %p1, %p2;\n@!%p3 bra LATER;\n" + free + "LATER:\n",
+      "not.pred %p4, %p1;\nnot.pred %p5, %p2;\nor.pred %p3, %p4, %p5;\n@%p3 bra LATER;\n" + free + "LATER:\n",
+      "@!%p1 bra LATER;\n@!%p2 bra LATER;\n" + free + "LATER:\n",
+      "selp.u32 %r1, 1, 0, %p1;\nselp.u32 %r2, %r1, 0, %p2;\nsetp.eq.u32 %p3, %r2, 0;\n@%p3 bra LATER;\n" + free +
+          "LATER:\n"};
+  const std::vector<std::string> rest = {
+      "and.pred %p6, %p1, %p2;\n@%p6 bra OVER;\n" + free + "OVER:\n",
+      "not.pred %p7, %p1;\nnot.pred %p8, %p2;\nor.pred %p6, %p7, %p8;\n@!%p6 bra OVER;\n" + free + "OVER:\n",
+      "@!%p1 bra FREE;\n@%p2 bra OVER;\nFREE:\n" + free + "OVER:\n",
+      "selp.u32 %r3, 1, 0, %p1;\nselp.u32 %r4, %r3, 0, %p2;\nsetp.ne.u32 %p6, %r4, 0;\n@%p6 bra OVER;\n" + free +
+          "OVER:\n"};
+  Setting one_warp;
+  one_warp.threads = 32;
+  for (const std::string& early : both) {
+    for (const std::string& late : rest) {
+      const std::string body = conditions + allocate + early + "bar.warp.sync 0xffffffff;\n" + late;
+      EXPECT_THAT(said(ptx_kernel(body, one_warp)), IsEmpty()) << body;
+    }
+    // At the end only where the first does not hold: leaked where it alone does.
+    const std::string leak =
+        conditions + allocate + early + "bar.warp.sync 0xffffffff;\n@%p1 bra OVER;\n" + free + "OVER:\n";
+    EXPECT_THAT(said(ptx_kernel(leak, one_warp)), ElementsAre("error tmem-missing-dealloc @alloc")) << leak;
+  }
 }
 
 }  // namespace

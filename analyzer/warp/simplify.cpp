@@ -395,7 +395,11 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
         if (a[1].number == 0 && a[2].number == 1) return sum(Value::of(1), p, ~uint64_t{0}, 64);
       }
       // A choice between a condition and a constant is a conjunction or a disjunction.
-      auto is_condition = [&](const Value& v) { return v.base != 0 && v.number == 0 && is_truth(terms_[v.base]); };
+      auto is_condition = [&](const Value& v) {
+        const Parts of = parts(v.base);
+        if (of.size() != 1 || !is_truth(terms_[of[0].term])) return false;
+        return of[0].coefficient == 1 ? v.number == 0 : of[0].coefficient == ~uint64_t{0} && v.number == 1;
+      };
       if (p.number == 0 && (is_condition(a[1]) || is_condition(a[2])) && (a[1].constant() || a[2].constant())) {
         const bool first = a[1].constant();
         const uint64_t n = first ? a[1].number : a[2].number;
