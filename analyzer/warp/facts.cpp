@@ -29,12 +29,19 @@ Interval of_width(unsigned width) {
   return {-(int64_t{1} << (width - 1)), (int64_t{1} << (width - 1)) - 1};
 }
 
+// What a fact about a term, which is about its value as a number of the term's own width, says of it as one of `width`
+// bits: nothing where a sign would be read differently.
+Interval as_read(const Term& term, const Interval& interval, unsigned width) {
+  const bool same = term.width == width || (interval.low >= 0 && interval.high <= of_width(width).high);
+  return same ? interval : Interval{};
+}
+
 Interval of_term(const Terms& terms, const Facts& facts, uint32_t base, unsigned width) {
   Interval out;
   const Term& term = terms[base];
   const uint64_t ones = ~term.zero_bits;
   if (ones <= static_cast<uint64_t>(of_width(width).high)) out = {0, static_cast<int64_t>(ones)};
-  if (const Fact* fact = facts.find(base)) out = intersect(out, fact->interval);
+  if (const Fact* fact = facts.find(base)) out = intersect(out, as_read(term, fact->interval, width));
   if (term.kind == TermKind::kJoin && term.listed && !term.set.empty()) {
     Value v;
     v.base = base;
@@ -120,7 +127,8 @@ Interval interval_of(const Terms& terms, const Facts& facts, const Value& value,
   }
   if (terms[value.base].kind == TermKind::kSum) {
     const Fact* fact = facts.find(value.base);
-    return fact == nullptr ? Interval{} : shift(fact->interval, sign_extend(value.number, width));
+    if (fact == nullptr) return {};
+    return shift(as_read(terms[value.base], fact->interval, width), sign_extend(value.number, width));
   }
   return shift(of_term(terms, facts, value.base, width), sign_extend(value.number, width));
 }
@@ -232,6 +240,11 @@ bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
   auto bound = [&](const Value& v, Interval interval) {
     if (v.base == 0 || v.table != 0 || v.plain != 0) return;
     Interval moved = shift(interval, -sign_extend(v.number, w));
+    if (terms[v.base].width != w) {
+      // The value is not negative, and the same in both widths, or nothing is known.
+      if (~terms[v.base].zero_bits > static_cast<uint64_t>(of_width(w).high)) return;
+      moved.low = std::max<int64_t>(moved.low, 0);
+    }
     facts.set(v.base, moved);
   };
   if (o.op == Op::kEq && term.args[1].constant() && truth) {
