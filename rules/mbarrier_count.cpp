@@ -19,8 +19,11 @@ void check_mbarrier_count(Context& context) {
   });
   for_each(context, {Fault::kStuck}, [&](const Sighting& s) {
     std::string message =
-        s.bytes ? "bytes are announced on this mbarrier, but no copy completes on it in the round that warp " +
-                      std::to_string(s.warp) + " waits for"
+        s.passed ? "more arrivals than the " + std::to_string(s.first) +
+                       " that this mbarrier expects come in a round: another round is over before warp " +
+                       std::to_string(s.warp) + " has waited for the one before"
+        : s.bytes ? "bytes are announced on this mbarrier, but no copy completes on it in the round that warp " +
+                        std::to_string(s.warp) + " waits for"
         : s.second == 0
             ? "nothing arrives on this mbarrier in the round that warp " + std::to_string(s.warp) + " waits for"
             : "this mbarrier expects " + std::to_string(s.first) + " arrivals, but only " + std::to_string(s.second) +

@@ -540,6 +540,17 @@ TEST(UnknownTrips, StagesThatAreCountedWrong) {
   EXPECT_THAT(said(ring(wait("%r31", "%r23"), kArrive, 5)), ElementsAre("warning tmem-mbarrier-count @init"));
 }
 
+TEST(UnknownTrips, RoundsThatAreOverTwiceAtOnce) {
+  // Four arrivals complete two phases of an mbarrier for two: whoever waits for the first one sees the parity of none.
+  const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive, 2));
+  const auto stuck = std::find_if(joint.run.sightings.begin(), joint.run.sightings.end(),
+                                  [](const cta::Sighting& s) { return s.fault == cta::Fault::kStuck; });
+  ASSERT_NE(stuck, joint.run.sightings.end());
+  EXPECT_TRUE(stuck->passed);
+  EXPECT_EQ(stuck->first, 2);
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[stuck->at].span, false, {}, {}}), "@init");
+}
+
 TEST(UnknownTrips, AFaultOfOneRoundOnly) {
   // Rounds write two stages in turn. With two rounds both are written; with one, only the first.
   auto behind = [](const std::string& read) {

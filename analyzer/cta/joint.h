@@ -76,6 +76,7 @@ struct Sighting {
   bool sure = false;                // kNotComplete: the operation was issued before, on any schedule
   bool zero_trips = false;          // the scenario lets a loop that writes Tensor Memory run no time
   bool bytes = false;               // kStuck: all arrivals came, but not the bytes that `third` announced
+  bool passed = false;              // kStuck: two rounds were over before one of them was waited for
   std::vector<uint32_t> waits;      // kStuck: where the other warps wait
   std::vector<Decision> decisions;  // of the scenario, up to the sighting
 };

@@ -878,10 +878,10 @@ void Run::stuck() {
     if (one.state != State::kMbarrier) continue;
     const Mbarrier* b = find(one.address);
     if (b == nullptr) continue;
-    // Arrived but without its bytes, or with a part of its arrivals: that is where it began. Nothing at all may be a
-    // result.
-    auto began = [](const Mbarrier& m) { return m.pending < int64_t{m.count}; };
-    if (short_of == nullptr || (began(*b) && !began(*short_of))) {
+    // Two rounds over since the last one that was waited for, or arrived but without its bytes, or with a part of its
+    // arrivals: that is where it began. Nothing at all may be a result.
+    auto says = [](const Mbarrier& m) { return m.phase > m.seen + 1 ? 2 : m.pending < int64_t{m.count} ? 1 : 0; };
+    if (short_of == nullptr || says(*b) > says(*short_of)) {
       short_of = b;
       waits = &one;
     }
@@ -914,6 +914,7 @@ void Run::stuck() {
   }
   Sighting& s = see(Fault::kStuck, *waits->warp, short_of->init, instruction_of(waits->step));
   s.bytes = short_of->pending <= 0;
+  s.passed = short_of->phase > short_of->seen + 1;
   s.third = s.bytes ? short_of->announced : short_of->last_arrive;
   s.first = short_of->count;
   s.second = int64_t{short_of->count} - short_of->pending;
