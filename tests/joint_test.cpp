@@ -1112,5 +1112,28 @@ TEST(Flags, GuardTheDeallocHoweverTheyAreCombined) {
   }
 }
 
+TEST(Flags, GuardTheDeallocBehindALoopThatAsksThem) {
+  // Allocated where p1, or p2 and p3; the loop, whose end is not known, decides about more and more.
+  auto kernel = [](const std::string& not_freed) {
+    Setting one_warp;
+    one_warp.threads = 32;
+    return said(ptx_kernel(
+        "setp.eq.s32 %p1, %m, 7;\nsetp.eq.s32 %p2, %m, 2;\nsetp.gt.s32 %p3, %n, 4;\nmov.b32 %ta, 0;\n"
+        "@%p1 bra TAKE;\nnot.pred %p4, %p2;\nnot.pred %p5, %p3;\nor.pred %p6, %p4, %p5;\n@%p6 bra START;\nTAKE:\n"
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32; // @alloc\nld.shared.b32 %ta, [slot];\n"
+        "START:\nmov.b32 %r20, 0;\nsetp.le.s32 %p7, %n, 0;\n@%p7 bra DONE;\n"
+        "TOP:\nst.global.u32 [%out], %r20;\nadd.u32 %r20, %r20, 1;\nsetp.lt.s32 %p8, %r20, %n;\n@%p8 bra "
+        "TOP;\nDONE:\n" +
+            not_freed + "@%p9 bra OUT;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\nOUT:\n",
+        one_warp));
+  };
+  EXPECT_THAT(kernel("not.pred %p10, %p1;\nnot.pred %p11, %p2;\nnot.pred %p12, %p3;\nor.pred %p13, %p11, %p12;\n"
+                     "and.pred %p9, %p10, %p13;\n"),
+              IsEmpty());
+  EXPECT_THAT(kernel("not.pred %p10, %p1;\nnot.pred %p11, %p2;\nsetp.le.s32 %p12, %n, 5;\n"
+                     "or.pred %p13, %p11, %p12;\nand.pred %p9, %p10, %p13;\n"),
+              ElementsAre("error tmem-missing-dealloc @alloc"));
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -232,6 +232,22 @@ private:
            p.unknown_dealloc == q.unknown_dealloc;
   }
 
+  // The state that another one is merged with, if any.
+  State* partner(std::vector<State>& states, const State& s) const {
+    State* found = nullptr;
+    size_t least = SIZE_MAX;
+    for (State& existing : states) {
+      if (!same_kind(existing, s)) continue;
+      if (!setting_.apart) return &existing;
+      // The one that decided the most alike; while there is room for more, only one that decided the same.
+      const size_t differences = existing.facts.differences(s.facts);
+      if (differences >= least || (differences != 0 && states.size() < kMaxApart)) continue;
+      found = &existing;
+      least = differences;
+    }
+    return found;
+  }
+
   uint64_t kind_hash(const State& s) const {
     uint64_t h = 0x1234567;
     auto mix = [&](uint64_t n) { h = (h ^ n) * 0x9e3779b97f4a7c15u + (h >> 29); };
@@ -264,10 +280,8 @@ private:
       s.waiting.front().again = false;
       rename(s, b, loop_bit_[head], kind);
     }
-    const bool room = setting_.apart && states_[b].size() < kMaxApart;
-    for (State& existing : states_[b]) {
-      if (!same_kind(existing, s) || (room && !(existing.facts == s.facts))) continue;
-      const bool changed = merge(existing, std::move(s), b, head != kNone, kind);
+    if (State* existing = partner(states_[b], s)) {
+      const bool changed = merge(*existing, std::move(s), b, head != kNone, kind);
       if (changed) changed_[b] = true;
       return;
     }

@@ -110,6 +110,15 @@ void Facts::join(const Facts& other) {
   list_ = std::move(out);
 }
 
+size_t Facts::differences(const Facts& other) const {
+  size_t same = 0;
+  for (const Fact& f : list_) {
+    const Fact* g = other.find(f.term);
+    if (g != nullptr && *g == f) ++same;
+  }
+  return list_.size() + other.list_.size() - 2 * same;
+}
+
 uint32_t Facts::opposite(const Facts& other) const {
   for (const Fact& f : list_) {
     if (f.per_lane || f.interval.low != f.interval.high || f.interval.low < 0 || f.interval.low > 1) continue;

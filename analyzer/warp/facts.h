@@ -29,6 +29,8 @@ public:
   void join(const Facts& other);
   // A truth value that was decided one way here and the other way there; 0 when there is none.
   uint32_t opposite(const Facts& other) const;
+  // How many facts are not the same on both paths.
+  size_t differences(const Facts& other) const;
   bool operator==(const Facts&) const = default;
   const std::vector<Fact>& list() const { return list_; }
   bool unlimited = false;  // else the oldest facts are forgotten when there are many
