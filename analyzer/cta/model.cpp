@@ -41,7 +41,8 @@ bool Model::is_size(uint32_t leaf) const {
 // Whether an unknown can be this number at all.
 bool Model::can_be(uint32_t leaf, uint64_t number) const {
   if (!is_launch(leaf)) return true;
-  return !is_negative(leaf, number) && !(is_size(leaf) && number == 0);
+  if (is_size(leaf) && number == 0) return false;
+  return !is_negative(leaf, number);
 }
 
 uint64_t Model::usual(uint32_t leaf) const {
