@@ -7,10 +7,11 @@ namespace {
 
 void check_instruction_form(Context& context) {
   const ptx::Module& module = context.module();
+  ptx::LegalOpcodes legal;
   for (uint32_t f : context.analysis().functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      for (ptx::FormProblem& problem : ptx::check_form(module, function, module.instructions[i])) {
+      for (ptx::FormProblem& problem : ptx::check_form(module, function, module.instructions[i], legal)) {
         if (problem.is_column_count) continue;  // tmem-alloc-size says it, for registers as well
         Draft d;
         d.at = At(i, problem.span);

@@ -7,10 +7,11 @@ namespace {
 
 void check_target(Context& context) {
   const ptx::Module& module = context.module();
+  ptx::LegalOpcodes legal;
   for (uint32_t f : context.analysis().functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      for (ptx::FormProblem& problem : ptx::check_target(module, function, module.instructions[i])) {
+      for (ptx::FormProblem& problem : ptx::check_target(module, module.instructions[i], legal)) {
         Draft d;
         // Said once for the module, not once for each instruction and kernel.
         d.at = At(problem.is_about_module ? kNone : i, problem.span);

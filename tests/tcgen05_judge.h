@@ -46,13 +46,15 @@ inline Judged judge(const std::string& text) {
   const auto source = std::make_shared<const ptx::SourceText>("test.ptx", text);
   const ptx::Module module = ptx::parse(source);
   for (const auto& error : module.errors) out.parse[source->position(error.span.begin).line] = error.message;
+  ptx::LegalOpcodes legal_form;
+  ptx::LegalOpcodes legal_target;
   for (const ptx::Function& function : module.functions) {
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
       const ptx::Instruction& instruction = module.instructions[i];
-      for (auto& problem : ptx::check_form(module, function, instruction)) {
+      for (auto& problem : ptx::check_form(module, function, instruction, legal_form)) {
         out.form[source->position(problem.span.begin).line].push_back(std::move(problem));
       }
-      for (auto& problem : ptx::check_target(module, function, instruction)) {
+      for (auto& problem : ptx::check_target(module, instruction, legal_target)) {
         out.target[source->position(problem.span.begin).line].push_back(std::move(problem));
       }
     }

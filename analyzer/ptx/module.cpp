@@ -23,6 +23,12 @@ constexpr std::array kTypes = {
     TypeName{"s64", Type::kS64, 64},   TypeName{"f64", Type::kF64, 64},       TypeName{"b128", Type::kB128, 128},
 };
 
+constexpr auto kBits = [] {
+  std::array<unsigned, static_cast<size_t>(Type::kOther) + 1> bits{};
+  for (const TypeName& name : kTypes) bits[static_cast<size_t>(name.type)] = name.bits;
+  return bits;
+}();
+
 // Types that are named in instructions or declarations but that nothing here computes with.
 constexpr std::array<std::string_view, 17> kOtherTypes = {
     "texref", "samplerref", "surfref", "e4m3",   "e5m2",   "e4m3x2", "e5m2x2", "e4m3x4", "e5m2x4",
@@ -31,10 +37,7 @@ constexpr std::array<std::string_view, 17> kOtherTypes = {
 }  // namespace
 
 unsigned bits(Type type) {
-  for (const TypeName& name : kTypes) {
-    if (name.type == type) return name.bits;
-  }
-  return 0;
+  return kBits[static_cast<size_t>(type)];
 }
 
 Type type_from_suffix(std::string_view suffix) {

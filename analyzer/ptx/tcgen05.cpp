@@ -142,17 +142,24 @@ SlotMatch match_operands(const Module& module, const Instruction& instruction, c
   const Operand* operands = module.operands_of(instruction);
   const uint32_t count = instruction.operand_count;
   uint32_t needed = 0;
-  for (const Slot& slot : form.operands) needed += !slot.optional && holds(slot.when, opcode);
+  uint64_t taken = 0;  // a bit for each slot that this spelling of the opcode has
+  for (size_t i = 0; i < form.operands.size(); ++i) {
+    const Slot& slot = form.operands[i];
+    if (!holds(slot.when, opcode)) continue;
+    taken |= uint64_t{1} << i;
+    needed += !slot.optional;
+  }
+  const auto is_taken = [&](uint32_t slot) { return (taken >> slot & 1) != 0; };
 
   uint32_t next = 0;
   for (uint32_t i = 0; i < form.operands.size() && next < count; ++i) {
     const Slot& slot = form.operands[i];
     const bool fits = looks_like(operands[next], slot.kind);
-    if (!holds(slot.when, opcode)) {
+    if (!is_taken(i)) {
       // An operand that only another spelling of the opcode takes, unless the next slot is one of the same look.
       uint32_t following = i + 1;
       while (following < form.operands.size() &&
-             (form.operands[following].optional || !holds(form.operands[following].when, opcode))) {
+             (form.operands[following].optional || !is_taken(following))) {
         ++following;
       }
       const bool is_next =

@@ -105,12 +105,17 @@ struct FormProblem {
   bool is_about_module = false;
 };
 
+// What has been judged already and found legal, by the module's opcode: compilers write the same few spellings again and
+// again. One for each module and check; empty at first.
+using LegalOpcodes = std::vector<bool>;
+
 // Qualifiers, their combinations, operand kinds and types, vector lengths, immediate ranges. Also judges the spellings
 // of the barriers the protocol reads (mbarrier, barrier, elect, fence) as far as the table holds them.
-std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction);
+std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction,
+                                    LegalOpcodes& legal);
 
 // Whether the module's .target and .version have the instruction; the message says from which on they do.
-std::vector<FormProblem> check_target(const Module& module, const Function& function, const Instruction& instruction);
+std::vector<FormProblem> check_target(const Module& module, const Instruction& instruction, LegalOpcodes& legal);
 
 // Where the modifier of that index stands in the source, with its dot; the whole opcode when that cannot be told.
 Span modifier_span(const Module& module, const Instruction& instruction, size_t index);

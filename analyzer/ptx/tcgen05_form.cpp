@@ -98,8 +98,14 @@ std::string spelling(sv root, const std::vector<sv>& modifiers) {
 
 class Checker {
 public:
-  Checker(const Module& module, const Function& function, const Instruction& instruction)
-      : module_(module), function_(function), instruction_(instruction), opcode_(module.opcode(instruction)) {}
+  Checker(const Module& module, const Function& function, const Instruction& instruction, LegalOpcodes& legal)
+      : module_(module),
+        function_(function),
+        instruction_(instruction),
+        opcode_(module.opcode(instruction)),
+        legal_(legal) {
+    legal_.resize(module.opcodes.size());
+  }
 
   std::vector<FormProblem> run() {
     judge(opcode_, problems_);
@@ -114,7 +120,10 @@ private:
     const Name name = name_of(opcode);
     const InstructionForm* form = form_of(name.op);
     if (!form) return judge_unknown(opcode, out);
-    judge_modifiers(opcode, name, *form, out);
+    if (!is_original(opcode) || !legal_[instruction_.opcode]) {
+      judge_modifiers(opcode, name, *form, out);
+      if (is_original(opcode) && out.empty()) legal_[instruction_.opcode] = true;
+    }
     judge_operands(opcode, *form, out);
   }
 
@@ -693,14 +702,16 @@ private:
   const Function& function_;
   const Instruction& instruction_;
   const Opcode& opcode_;
+  LegalOpcodes& legal_;  // as far as the modifiers go
   Problems problems_;
 };
 
 }  // namespace
 
-std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction) {
+std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction,
+                                    LegalOpcodes& legal) {
   const sv root = module.opcode(instruction).root;
-  if (root == "tcgen05") return Checker(module, function, instruction).run();
+  if (root == "tcgen05") return Checker(module, function, instruction, legal).run();
   if (root.ends_with("tcgen05")) return {{instruction.opcode_span, quoted(root) + " is no instruction of PTX", {}}};
   return check_sync_form(module, function, instruction);
 }

@@ -55,12 +55,17 @@ bool lacks_tcgen05(sv target) {
 
 }  // namespace
 
-std::vector<FormProblem> check_target(const Module& module, const Function&, const Instruction& instruction) {
+std::vector<FormProblem> check_target(const Module& module, const Instruction& instruction, LegalOpcodes& legal) {
   std::vector<FormProblem> out;
+  legal.resize(module.opcodes.size());
+  if (legal[instruction.opcode]) return out;
   const Opcode& opcode = module.opcode(instruction);
   const Name name = name_of(opcode);
   const InstructionForm* form = form_of(name.op);
-  if (!form) return out;
+  if (!form) {
+    legal[instruction.opcode] = true;
+    return out;
+  }
 
   const unsigned version = module.version_major * 100 + module.version_minor;
   const auto target = std::ranges::find(targets(), module.target, &TargetRow::name);
@@ -93,6 +98,7 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
     out.back().is_about_module = true;
   }
 
+  bool reads_operands = false;
   std::vector<uint16_t> versions;  // what has been said about the version, to say it once
   for (const Feature& feature : features()) {
     if (feature.op != Tcgen05::kNone && feature.op != name.op) continue;
@@ -114,6 +120,7 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
         }
       }
     } else if (feature.by_role) {
+      reads_operands = true;
       const SlotMatch match = match_operands(module, instruction, opcode, *form);
       uint32_t operand = kNone;
       for (size_t i = 0; i < form->operands.size(); ++i) {
@@ -135,6 +142,7 @@ std::vector<FormProblem> check_target(const Module& module, const Function&, con
                      {}});
     }
   }
+  if (out.empty() && !reads_operands) legal[instruction.opcode] = true;
   return out;
 }
 

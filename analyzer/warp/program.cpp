@@ -693,16 +693,15 @@ private:
         }
       }
     }
+    std::vector<uint32_t> in;
     for (size_t b = 0; b < blocks; ++b) {
-      std::vector<uint32_t>& in = out_.code[b].live_in;
-      size_t count = 0;
-      for (size_t w = 0; w < words; ++w) count += static_cast<size_t>(std::popcount(live[b * words + w]));
-      in.reserve(count);
+      in.clear();
       for (size_t w = 0; w < words; ++w) {
         for (uint64_t bits = live[b * words + w]; bits != 0; bits &= bits - 1) {
           in.push_back(sparse[w * 64 + static_cast<size_t>(std::countr_zero(bits))]);
         }
       }
+      out_.code[b].live_in.assign(in.begin(), in.end());
     }
   }
 
