@@ -202,6 +202,20 @@ void Lexer::directive() {
 
 void Lexer::number() {
   const char* p = cursor_;
+  // Tables of constants are megabytes of short decimal numbers: those in one pass. 19 digits cannot overflow.
+  if (p[0] != '0' || !is(p[1], kDigit | kLetter)) {
+    uint64_t value = 0;
+    const char* end = p;
+    do value = value * 10 + static_cast<uint64_t>(*end++ - '0');
+    while (is(*end, kDigit) && end - p < 19);
+    if (*end != '.' && !is(*end, kDigit | kLetter)) {
+      token_.kind = Token::Kind::kInteger;
+      token_.value = value;
+      token_.is_unsigned = false;
+      cursor_ = end;
+      return;
+    }
+  }
   if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) return integer(16, p + 2);
   if (p[0] == '0' && (p[1] == 'b' || p[1] == 'B')) return integer(2, p + 2);
   if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F')) return bit_pattern(8);

@@ -396,6 +396,12 @@ bool Parser::skip_initialiser(uint64_t& elements) {
   elements = is_list ? 0 : 1;
   bool is_empty = true;
   while (!is_end()) {
+    // Tables of constants make up much of some files: their numbers take the short way.
+    if (token().kind == Token::Kind::kInteger) {
+      is_empty = false;
+      next();
+      continue;
+    }
     bool is_separator = token().is(',') || token().is(';');
     if (depth == 0 && (is_separator || token().is(')'))) return true;
     if (token().is(';')) return expected("'}'");

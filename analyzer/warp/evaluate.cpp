@@ -558,7 +558,7 @@ private:
         waiting = std::move(others);
         return true;
       }
-      go(std::move(others), -1);
+      go(std::move(others), -1, true);
       return false;
     }
     switch (block.ending) {
@@ -568,7 +568,7 @@ private:
         Event& e = event(Event::Kind::kExit, kNone, lanes);
         e.instruction = block.ender;
         protocol_.exited |= lanes;
-        if (!others.empty()) go(std::move(others), -1);
+        if (!others.empty()) go(std::move(others), -1, true);
         return false;
       }
       case Ending::kJump:
@@ -586,16 +586,23 @@ private:
       waiting = std::move(others);
       return true;
     }
-    go(std::move(others), -1);
+    go(std::move(others), -1, true);
     return false;
   }
 
-  void go(std::vector<Waiting> waiting, int8_t decision) {
+  // The last to leave a block takes the machine's state along: the next run_state sets it anew.
+  void go(std::vector<Waiting> waiting, int8_t decision, bool is_last = false) {
     State next;
     next.waiting = std::move(waiting);
-    next.memory = machine_.memory;
-    next.facts = machine_.facts;
-    next.protocol = protocol_;
+    if (is_last) {
+      next.memory = std::move(machine_.memory);
+      next.facts = std::move(machine_.facts);
+      next.protocol = std::move(protocol_);
+    } else {
+      next.memory = machine_.memory;
+      next.facts = machine_.facts;
+      next.protocol = protocol_;
+    }
     fetch_live(next);
     deliver(std::move(next), node_, decision);
   }
@@ -620,11 +627,11 @@ private:
   }
 
   void split(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t yes, uint32_t no,
-             int8_t decision) {
+             int8_t decision, bool is_last) {
     std::vector<Waiting> waiting = others;
     wait(waiting, b, block.successors[0], yes);
     wait(waiting, b, block.successors[1], no);
-    go(std::move(waiting), decision);
+    go(std::move(waiting), decision, is_last);
   }
 
   // False when the branch is decided: `others` then has its lanes too.
@@ -638,15 +645,14 @@ private:
       return false;
     }
     const bool one = t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown));
-    const Facts facts = machine_.facts;
     if (one) {
+      Facts facts = machine_.facts;
       for (const bool truth : {true, false}) {
-        machine_.facts = facts;
+        if (!truth) machine_.facts = std::move(facts);
         if (!assume(terms_, machine_.facts, t.term, truth)) continue;
         const bool taken = truth != t.inverted;
-        split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0);
+        split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0, !truth);
       }
-      machine_.facts = facts;
       return true;
     }
     // Differs between lanes in a way that is not known: some go here, some go there.
@@ -656,8 +662,7 @@ private:
     if (t.term != 0) {
       machine_.facts.set_lanes(t.term, t.inverted ? ~half : half);
     }
-    split(b, block, others, t.yes | half, t.no | (t.unknown & ~half), 1);
-    machine_.facts = facts;
+    split(b, block, others, t.yes | half, t.no | (t.unknown & ~half), 1, true);
     return true;
   }
 
