@@ -593,7 +593,7 @@ bool Run::leave(Warp& w, uint32_t b) {
             first = !first;
             model_.decide(t.term, first != t.inverted);
           }
-          assume(terms_, w.machine.facts, t.term, first != t.inverted);
+          assume_undecided(terms_, w.machine.facts, t.term, first != t.inverted);
         } else if (t.term != 0) {
           w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
         }

@@ -649,7 +649,7 @@ private:
       Facts facts = machine_.facts;
       for (const bool truth : {true, false}) {
         if (!truth) machine_.facts = std::move(facts);
-        if (!assume(terms_, machine_.facts, t.term, truth)) continue;
+        if (!assume_undecided(terms_, machine_.facts, t.term, truth)) continue;
         const bool taken = truth != t.inverted;
         split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0, !truth);
       }

@@ -239,6 +239,10 @@ bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
   if (std::optional<bool> known = decide(terms, facts, base)) {
     if (*known != truth) return false;
   }
+  return assume_undecided(terms, facts, base, truth);
+}
+
+bool assume_undecided(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
   facts.set(base, {truth ? 1 : 0, truth ? 1 : 0});
   if (!follow_conjunctions(terms, facts, base)) return false;
   const Term& term = terms[base];

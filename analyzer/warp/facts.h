@@ -47,6 +47,8 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
 
 // Adds that a truth value is `truth` and what follows from it; false when that contradicts what is known.
 bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth);
+// The same of a truth value that `decide` has just left open, given these facts: it is costly to ask again.
+bool assume_undecided(const Terms& terms, Facts& facts, uint32_t base, bool truth);
 
 // Join values that the facts rule out.
 class FactsFilter : public Terms::Filter {

@@ -598,8 +598,13 @@ std::optional<std::vector<uint64_t>> Terms::enumerate_anew(const Value& value, u
     combinations *= c.count;
     if (combinations > kMostCombinations) return std::nullopt;
   }
-  if (filter == nullptr) conditions_.clear();
-  std::erase_if(conditions_, [filter](uint32_t t) { return !filter->concerns(t); });
+  // Which truths of a condition are admitted: asked once, not for each combination.
+  known_conditions_.clear();
+  for (uint32_t t : conditions_) {
+    if (filter == nullptr || !filter->concerns(t)) continue;
+    const bool can_be[2] = {filter->admits(t, 0), filter->admits(t, 1)};
+    if (!can_be[0] || !can_be[1]) known_conditions_.push_back({t, {can_be[0], can_be[1]}});
+  }
   std::vector<uint64_t> out;
   bool cyclic = false;
   for (size_t n = 0; n < combinations && !cyclic; ++n) {
@@ -616,8 +621,8 @@ std::optional<std::vector<uint64_t>> Terms::enumerate_anew(const Value& value, u
       admitted = filter->admits(c.term, evaluate_base(c.term, lane));
       if (!admitted) break;
     }
-    for (size_t c = 0; c < conditions_.size() && admitted; ++c) {
-      admitted = filter->admits(conditions_[c], evaluate_base(conditions_[c], lane));
+    for (size_t c = 0; c < known_conditions_.size() && admitted; ++c) {
+      admitted = known_conditions_[c].can_be[evaluate_base(known_conditions_[c].term, lane) & 1];
     }
     if (!admitted) continue;
     const uint64_t number = truncate(evaluate(value, lane), width);

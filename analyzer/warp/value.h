@@ -343,6 +343,11 @@ private:
   mutable std::vector<const Value*> choices_;
   mutable std::vector<uint32_t> joins_;
   mutable std::vector<uint32_t> conditions_;
+  struct KnownCondition {
+    uint32_t term;
+    bool can_be[2];  // false, true
+  };
+  mutable std::vector<KnownCondition> known_conditions_;
   // The last results of `enumerate` in lane 0 without a filter that concerns them.
   struct Enumerated {
     Value value;
