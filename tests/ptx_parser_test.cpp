@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <string>
 
 #include "analyzer/ptx/module.h"
@@ -241,9 +242,26 @@ TEST(PtxParser, IntegerLiterals) {
   EXPECT_EQ(constant("017"), 15);
   EXPECT_EQ(constant("0b101U"), 5);
   EXPECT_EQ(constant("-1"), -1);
+  EXPECT_EQ(constant("0"), 0);
+  EXPECT_EQ(constant("0U"), 0);
+  EXPECT_EQ(constant("42U"), 42);
+  EXPECT_EQ(constant("9223372036854775807"), INT64_MAX);  // 19 digits
+  EXPECT_EQ(constant("18446744073709551615"), -1);        // 20
+  EXPECT_EQ(constant("18446744073709551616"), -1);        // ptxas takes what is too large for the largest
+  EXPECT_EQ(constant("00000000000000000000017"), 15);
   EXPECT_EQ(constant("0xFFFFFFFFFFFFFFFF"), -1);
   EXPECT_NE(errors_of(parse_body("mov.u32 %r1, 12abc;")), "");
   EXPECT_NE(errors_of(parse_body("mov.u32 %r1, 08;")), "");
+  EXPECT_NE(errors_of(parse_body("mov.u32 %r1, 1234567890123456789a;")), "");
+}
+
+TEST(PtxParser, DecimalFloats) {
+  Module module = parse_body(".reg .f64 %d<4>;\nmov.f64 %d1, 1.5;\nmov.f64 %d1, 25e-1;\nmov.f64 %d1, 0.0;\n");
+  EXPECT_EQ(errors_of(module), "");
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(operand(module, i, 1).kind, Kind::kFloat);
+  EXPECT_EQ(operand(module, 0, 1).value, std::bit_cast<int64_t>(1.5));
+  EXPECT_EQ(operand(module, 1, 1).value, std::bit_cast<int64_t>(2.5));
+  EXPECT_EQ(operand(module, 2, 1).value, 0);
 }
 
 TEST(PtxParser, ConstantExpressions) {

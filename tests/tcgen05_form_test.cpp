@@ -259,6 +259,25 @@ TEST(Tcgen05Target, Additions94) {
   }
 }
 
+// A spelling that has been found legal is not judged again; its operands are, and a wrong one is said each time.
+TEST(Tcgen05Form, TheSameSpellingAgain) {
+  const std::string ld = "tcgen05.ld.sync.aligned.32x32b.x2.b32 ";
+  const std::string wrong = "tcgen05.ld.sync.aligned.32x32b.x3.b32 ";
+  const Judged judged = judge(kernel({ld + "{%r1,%r2}, [%r9];", ld + "{%r1}, [%r9];", ld + "{%r1,%r2}, [%r9];",
+                                      wrong + "{%r1,%r2}, [%r9];", wrong + "{%r1,%r2}, [%r9];"},
+                                     "sm_100a", "9.0"));
+  EXPECT_EQ(judged.lines(), (std::set<unsigned>{kFirstLine + 1, kFirstLine + 3, kFirstLine + 4}));
+}
+
+TEST(Tcgen05Target, TheSameSpellingAgain) {
+  // scale-input-d is an operand that sm_110f has not; the spelling is the same with it and without.
+  const std::string mma = "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1";
+  const std::string shift = "tcgen05.shift.cta_group::1.down [%r1];";
+  const Judged judged =
+      judge(kernel({mma + ";", mma + ", 3;", mma + ";", mma + ", 3;", shift, shift}, "sm_110f", "9.0"));
+  EXPECT_EQ(judged.lines(), (std::set<unsigned>{kFirstLine + 1, kFirstLine + 3, kFirstLine + 4, kFirstLine + 5}));
+}
+
 // ---- every spelling of the table
 
 struct Spelling {

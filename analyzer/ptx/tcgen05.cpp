@@ -158,8 +158,7 @@ SlotMatch match_operands(const Module& module, const Instruction& instruction, c
     if (!is_taken(i)) {
       // An operand that only another spelling of the opcode takes, unless the next slot is one of the same look.
       uint32_t following = i + 1;
-      while (following < form.operands.size() &&
-             (form.operands[following].optional || !is_taken(following))) {
+      while (following < form.operands.size() && (form.operands[following].optional || !is_taken(following))) {
         ++following;
       }
       const bool is_next =

@@ -105,8 +105,8 @@ struct FormProblem {
   bool is_about_module = false;
 };
 
-// What has been judged already and found legal, by the module's opcode: compilers write the same few spellings again and
-// again. One for each module and check; empty at first.
+// What has been judged already and found legal, by the module's opcode: compilers write the same few spellings again
+// and again. One for each module and check; empty at first.
 using LegalOpcodes = std::vector<bool>;
 
 // Qualifiers, their combinations, operand kinds and types, vector lengths, immediate ranges. Also judges the spellings
