@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 
 #include "analyzer/warp/lanes.h"
@@ -700,10 +701,16 @@ private:
 
   // --- steps and events ---
 
-  Event& event(Event::Kind kind, uint32_t step, uint32_t lanes) {
-    if (snapshot_ == kNone) {
-      snapshot_ = static_cast<uint32_t>(out_.graph.protocols.size());
-      out_.graph.protocols.push_back(protocol_);
+  Event& event(Event::Kind kind, uint32_t step, uint32_t lanes, bool is_load = false) {
+    uint32_t before = snapshot_;
+    if (before == kNone) {
+      before = static_cast<uint32_t>(out_.graph.protocols.size());
+      if (is_load) {
+        picture_of_load(step);
+      } else {
+        out_.graph.protocols.push_back(protocol_);
+        snapshot_ = before;
+      }
     }
     Event e;
     e.kind = kind;
@@ -712,9 +719,20 @@ private:
     e.instruction = step == kNone ? kNone : program_.steps[step].instruction;
     e.lanes = lanes;
     e.node = node_;
-    e.before = snapshot_;
+    e.before = before;
     events_[block_].push_back(e);
     return events_[block_].back();
+  }
+
+  // The state before a load, with only its own earlier rounds of what is pending: hundreds of loads in a row would keep
+  // a square of that.
+  void picture_of_load(uint32_t step) {
+    std::vector<PendingLoad> loads;
+    loads.swap(protocol_.loads);
+    Protocol& picture = out_.graph.protocols.emplace_back(protocol_);
+    std::copy_if(loads.begin(), loads.end(), std::back_inserter(picture.loads),
+                 [step](const PendingLoad& p) { return p.step == step; });
+    loads.swap(protocol_.loads);
   }
 
   // The state of the protocol is about to change: the next event needs a picture of its own.
@@ -836,7 +854,8 @@ private:
 
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
     const ptx::OperandRoles& roles = program_.roles[step.roles];
-    Event& e = event(Event::Kind::kTcgen05, n, lanes);
+    const bool is_load = m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed;
+    Event& e = event(Event::Kind::kTcgen05, n, lanes, is_load);
     if (const Arg* a = arg(step, roles.address)) {
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
       e.address = shared ? machine_.shared_address(*a) : machine_.read(*a);

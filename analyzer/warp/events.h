@@ -65,7 +65,7 @@ struct Event {
   uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
   uint32_t lanes = 0;            // executing
   uint32_t node = kNone;
-  uint32_t before = kNone;      // WarpGraph::protocols
+  uint32_t before = kNone;      // WarpGraph::protocols; of a load, `loads` may hold its own earlier rounds alone
   Value address;                // of the bracketed operand; dealloc: taddr
   Value operand;                // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
   Value count;                  // barriers: threads; constant 0 when all
