@@ -1135,5 +1135,33 @@ TEST(Flags, GuardTheDeallocBehindALoopThatAsksThem) {
               ElementsAre("error tmem-missing-dealloc @alloc"));
 }
 
+// A path remembers each pending load once, not once more for each load that follows.
+TEST(PendingLoads, ManyInARow) {
+  constexpr size_t kLoads = 64;
+  std::string body = begin(32);
+  for (size_t n = 0; n < kLoads; ++n) {
+    body += "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r" + std::to_string(10 + n) + "}, [%tw];\n";
+  }
+  const Joint joint = joint_of(ptx_kernel(body + kWaitLoads + end(32)));
+  for (const warp::WarpGraph& w : joint.analysis->warps) {
+    size_t most = 0;
+    size_t all = 0;
+    for (const warp::Protocol& p : w.protocols) {
+      most = std::max(most, p.loads.size());
+      all += p.loads.size();
+    }
+    EXPECT_EQ(most, kLoads);  // before the wait
+    EXPECT_LE(all, 2 * kLoads);
+  }
+}
+
+TEST(PendingLoads, OfTheRoundBefore) {
+  const std::string loop = store("%tw") + kWaitStores + "mov.u32 %r50, 0;\nagain:\n" + load("%tw", " // @ld");
+  const std::string next = "add.u32 %r50, %r50, 1;\nsetp.lt.u32 %p1, %r50, 3;\n@%p1 bra again;\n";
+  EXPECT_THAT(said(ptx_kernel(begin(32) + loop + next + kWaitLoads + end(32))),
+              ElementsAre("error tmem-missing-wait-ld @ld"));
+  EXPECT_THAT(said(ptx_kernel(begin(32) + loop + kWaitLoads + next + end(32))), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tmemlint
