@@ -648,12 +648,14 @@ private:
     const bool one = t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown));
     if (one) {
       Facts facts = machine_.facts;
-      for (const bool truth : {true, false}) {
-        if (!truth) machine_.facts = std::move(facts);
-        if (!assume_undecided(terms_, machine_.facts, t.term, truth)) continue;
+      const auto go_one_way = [&](bool truth) {
+        if (!assume_undecided(terms_, machine_.facts, t.term, truth)) return;
         const bool taken = truth != t.inverted;
         split(b, block, others, t.yes | (taken ? t.unknown : 0), t.no | (taken ? 0 : t.unknown), taken ? 1 : 0, !truth);
-      }
+      };
+      go_one_way(true);
+      machine_.facts = std::move(facts);
+      go_one_way(false);
       return true;
     }
     // Differs between lanes in a way that is not known: some go here, some go there.
