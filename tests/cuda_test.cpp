@@ -238,6 +238,18 @@ protected:
     return run_clang(write(text), flags);
   }
 
+  // What Clang makes of a file.
+  static Translation translate(const std::string& file, const Toolkit& toolkit = {}) {
+    Request request;
+    request.file = file;
+    request.arguments = adapt({}, toolkit).clang;
+    request.cuda_path = toolkit.path;
+    std::string problem;
+    Translation out;
+    clang_front_end(problem)(request, out);
+    return out;
+  }
+
   fs::path folder_;
 };
 
@@ -252,18 +264,13 @@ __device__ void use(unsigned* out) {
 )";
 
 TEST_F(CudaSource, ClusterSizeOfTheAttributeReachesThePtx) {
-  Request request;
-  request.file = write(std::string(kAllocateAndFree) + R"(
+  const Translation t = translate(write(std::string(kAllocateAndFree) + R"(
 template <int Size>
 __global__ void __cluster_dims__(2 * Size, 1, 1) __launch_bounds__(32) sized(unsigned* out) { use(out); }
 template __global__ void sized<2>(unsigned*);
 __global__ void __cluster_dims__(3, 1, 1) __launch_bounds__(32) odd(unsigned* out) { use(out); }
 __global__ void __launch_bounds__(32) none(unsigned* out) { use(out); }
-)");
-  request.arguments = adapt({}, {}).clang;
-  std::string problem;
-  Translation t;
-  clang_front_end(problem)(request, t);
+)"));
   ASSERT_EQ(t.failure, "");
   ASSERT_EQ(t.ptx.size(), 1u);
   const ptx::Module module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", t.ptx[0]));
@@ -275,17 +282,12 @@ __global__ void __launch_bounds__(32) none(unsigned* out) { use(out); }
 }
 
 TEST_F(CudaSource, BlockSizeOfTheAttributeReachesThePtx) {
-  Request request;
-  request.file = write(std::string(kAllocateAndFree) + R"(
+  const Translation t = translate(write(std::string(kAllocateAndFree) + R"(
 template <int Warps>
 __global__ void __block_size__((32 * Warps, 1, 1)) sized(unsigned* out) { use(out); }
 template __global__ void sized<5>(unsigned*);
 __global__ void __block_size__((64, 2, 1), (4, 1, 1)) both(unsigned* out) { use(out); }
-)");
-  request.arguments = adapt({}, {}).clang;
-  std::string problem;
-  Translation t;
-  clang_front_end(problem)(request, t);
+)"));
   ASSERT_EQ(t.failure, "");
   ASSERT_EQ(t.ptx.size(), 1u);
   const ptx::Module module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", t.ptx[0]));
@@ -524,15 +526,7 @@ void go(unsigned* out) { k<3><<<1, 32>>>(out); k<4><<<dim3(1, 2), 32, 64, nullpt
 )");
   std::string problem;
   for (const char* toolkit : {"none", ""}) {
-    SourceOptions options;
-    options.via = Via::kClang;
-    options.toolkit = find_toolkit(toolkit, problem);
-    Request request;
-    request.file = file;
-    request.arguments = adapt({}, options.toolkit).clang;
-    request.cuda_path = options.toolkit.path;
-    Translation t;
-    clang_front_end(problem)(request, t);
+    const Translation t = translate(file, find_toolkit(toolkit, problem));
     EXPECT_EQ(t.errors, 0u) << t.first_error;
     EXPECT_EQ(t.kernels.size(), 2u);
   }

@@ -801,15 +801,15 @@ TEST(Mbarriers, ArrivalsOfAsynchronousCopies) {
 // --- scenarios ---
 
 TEST(Scenarios, AreAsManyAsThereIsToDecide) {
-  EXPECT_EQ(
-      joint_of(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128))).scenarios,
-      1u);
+  EXPECT_EQ(joint_of(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128)))
+                .run.scenarios,
+            1u);
   // A loop without a known end: 2 rounds, and 1, 0 and 5.
-  EXPECT_EQ(joint_of(ring(wait("%r31", "%r23"), kArrive)).scenarios, 4u);
+  EXPECT_EQ(joint_of(ring(wait("%r31", "%r23"), kArrive)).run.scenarios, 4u);
   // A flag: each way.
   EXPECT_EQ(
       joint_of(ptx_kernel(begin(32) + "setp.eq.u32 %p1, %m, 0;\n" + where("%p1", store("%tw") + kWaitStores) + end(32)))
-          .scenarios,
+          .run.scenarios,
       2u);
 }
 
@@ -820,7 +820,7 @@ TEST(Scenarios, ThatWouldBeTheSameAreNotRun) {
     return joint_of(ptx_kernel(begin(32) + "mov.b32 %r20, 0;\nTOP:\n" + store("%tw") + kWaitStores +
                                "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, " + rounds + ";\n@%p1 bra TOP;\n" +
                                end(32)))
-        .scenarios;
+        .run.scenarios;
   };
   EXPECT_EQ(loop("3"), 1u);
   EXPECT_EQ(loop("%n"), 3u);

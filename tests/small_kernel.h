@@ -116,21 +116,29 @@ inline std::string join_cluster() {
          "tcgen05.fence::after_thread_sync;\n";
 }
 
+inline std::string allocate(const std::string& slot, unsigned columns, const std::string& mark = "") {
+  return "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [" + slot + "], " + std::to_string(columns) + ";" +
+         mark + "\n";
+}
+inline std::string release(const std::string& address, unsigned columns, const std::string& mark = "") {
+  return "tcgen05.dealloc.cta_group::1.sync.aligned.b32 " + address + ", " + std::to_string(columns) + ";" + mark +
+         "\n";
+}
+
 // Warp 0 makes the mbarriers ready and allocates; %ta is the address in all warps, %tw the same in the warp's own
 // lanes.
 inline std::string begin(unsigned columns, const std::string& inits = "") {
   std::string out;
   if (!inits.empty()) out += where("%first", inits + "fence.mbarrier_init.release.cluster;\n");
-  out += where("%w0", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], " + std::to_string(columns) +
-                          "; // @alloc\ntcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n");
+  out += where(
+      "%w0", allocate("slot", columns, " // @alloc") + "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n");
   return out + join() +
          "ld.shared.b32 %ta, [slot];\nand.b32 %tw, %w, 3;\nshl.b32 %tw, %tw, 21;\nadd.u32 %tw, %tw, %ta;\n";
 }
 
 // All warps join, and warp 0 frees.
 inline std::string end(unsigned columns) {
-  return join() + where("%w0", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, " + std::to_string(columns) +
-                                   "; // @dealloc\n");
+  return join() + where("%w0", release("%ta", columns, " // @dealloc"));
 }
 
 inline std::string mma(const std::string& d, const std::string& accumulate, const std::string& mark = "") {
@@ -184,7 +192,6 @@ struct Joint {
   std::unique_ptr<ptx::Module> module;
   std::unique_ptr<cta::Analysis> analysis;
   cta::Joint run;
-  unsigned scenarios = 0;
 };
 
 inline Joint joint_of(const std::string& text, const cta::JointSetting& setting = {}) {
@@ -193,7 +200,6 @@ inline Joint joint_of(const std::string& text, const cta::JointSetting& setting 
   EXPECT_TRUE(out.module->errors.empty());
   out.analysis = cta::analyze(*out.module, 0, {}, {});
   out.run = cta::run_jointly(*out.analysis, setting);
-  out.scenarios = out.run.scenarios;
   return out;
 }
 

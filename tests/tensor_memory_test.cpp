@@ -263,9 +263,7 @@ TEST(Columns, BetweenTwoAllocations) {
         "ld.shared.b32 %ta, [slot];\nld.shared.b32 %r50, [slot+4];\nand.b32 %tw, %w, 3;\nshl.b32 %tw, %tw, "
         "21;\nadd.u32 %tw, %tw, %ta;\n" +
         store("%tw+" + number(column), " // @store") + kWaitStores + join() +
-        where("%w0",
-              "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r50, "
-              "32;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\n"));
+        where("%w0", release("%r50", 32) + release("%ta", 32)));
   };
   EXPECT_THAT(said(two(28)), IsEmpty());
   EXPECT_THAT(said(two(30)), ElementsAre("error tmem-column-bounds @store"));
@@ -365,8 +363,7 @@ TEST(Initial, FreedAndAllocatedAgainIsUnwritten) {
                       where("%w0", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot+8], 32;\n") + join() +
                       "ld.shared.b32 %ta, [slot+8];\nadd.u32 %tw, %tw, 0;\n" +
                       "and.b32 %tw, %w, 3;\nshl.b32 %tw, %tw, 21;\nadd.u32 %tw, %tw, %ta;\n" + write +
-                      load("%tw", " // @load") + kWaitLoads + join() +
-                      where("%w0", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;\n"));
+                      load("%tw", " // @load") + kWaitLoads + join() + where("%w0", release("%ta", 32)));
   };
   // (The permit was given up before: that is another rule's finding, in both.)
   EXPECT_THAT(said(again(store("%tw") + kWaitStores)),
@@ -375,14 +372,6 @@ TEST(Initial, FreedAndAllocatedAgainIsUnwritten) {
 }
 
 // --- allocations ---
-
-std::string allocate(const std::string& slot, unsigned columns, const std::string& mark = "") {
-  return "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [" + slot + "], " + number(columns) + ";" + mark +
-         "\n";
-}
-std::string release(const std::string& address, unsigned columns, const std::string& mark = "") {
-  return "tcgen05.dealloc.cta_group::1.sync.aligned.b32 " + address + ", " + number(columns) + ";" + mark + "\n";
-}
 
 TEST(Capacity, IsThatOfTheCta) {
   auto two = [](unsigned first, unsigned second) {

@@ -45,6 +45,11 @@ bool Model::can_be(uint32_t leaf, uint64_t number) const {
   return !is_negative(leaf, number);
 }
 
+// Sizes and counts are not negative.
+bool Model::is_plausible(uint32_t leaf, uint64_t number) const {
+  return !is_negative(leaf, number) && can_be(leaf, number);
+}
+
 uint64_t Model::usual(uint32_t leaf) const {
   const Term& t = terms_[leaf];
   if (t.width == 1) return 0;
@@ -253,7 +258,7 @@ bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& le
   if (agrees(term, truth, changed)) return true;
   for (uint32_t leaf : leaves) {
     for (uint64_t n : candidates(leaf, term)) {
-      if (is_negative(leaf, n) || !can_be(leaf, n)) continue;
+      if (!is_plausible(leaf, n)) continue;
       if (attempt(leaf, n, term, truth, changed)) return true;
     }
   }
@@ -273,7 +278,7 @@ bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& lea
     for (uint32_t leaf : leaves) {
       for (uint64_t n : candidates(leaf, term)) {
         n &= ~terms_[leaf].zero_bits;
-        if (is_negative(leaf, n) || !can_be(leaf, n) || n == evaluate(leaf).number) continue;
+        if (!is_plausible(leaf, n) || n == evaluate(leaf).number) continue;
         ++tried;
         const size_t here = changes_.size();
         set(leaf, n);
@@ -353,7 +358,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t changed = known_[leaves[a]].leaves;
     for (uint64_t n : numbers[a]) {
-      if (is_negative(leaves[a], n) || !can_be(leaves[a], n)) continue;
+      if (!is_plausible(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
@@ -365,7 +370,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       for (uint32_t b : leaves_of(other)) {
         if (b == leaves[a]) continue;
         for (uint64_t k : candidates(b, other)) {
-          if (is_negative(b, k) || !can_be(b, k)) continue;
+          if (!is_plausible(b, k)) continue;
           if (++repairs > kMostRepairs) break;
           if (attempt(b, k, term, truth, changed)) return accept();
         }
@@ -378,13 +383,13 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   size_t pairs = 0;
   for (size_t a = 0; a < leaves.size() && pairs < kMostPairs; ++a) {
     for (uint64_t n : numbers[a]) {
-      if (is_negative(leaves[a], n) || !can_be(leaves[a], n)) continue;
+      if (!is_plausible(leaves[a], n)) continue;
       take_back(before);
       set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
       for (size_t b = 0; b < leaves.size() && pairs < kMostPairs; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {
-          if (is_negative(leaves[b], k) || !can_be(leaves[b], k)) continue;
+          if (!is_plausible(leaves[b], k)) continue;
           if (++pairs >= kMostPairs) break;
           if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) return accept();
         }

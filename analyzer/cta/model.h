@@ -69,6 +69,7 @@ private:
   bool is_launch(uint32_t leaf) const;
   bool is_size(uint32_t leaf) const;
   bool can_be(uint32_t leaf, uint64_t number) const;
+  bool is_plausible(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
   std::vector<Known> known_;            // by term; a leaf's number is what it is given

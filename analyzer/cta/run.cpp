@@ -24,6 +24,7 @@ constexpr uint64_t kUnwrittenSite = uint64_t{8} << 60;
 constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
 constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint64_t kReduceSite = uint64_t{11} << 60;
+constexpr uint64_t kBlendSite = uint64_t{12} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
 // Times that a policy's wish is refused before it is not followed any more.
@@ -222,7 +223,6 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
         }
       }
       word.readers.emplace_back(w.index, w.known.any.event(w.index));
-      if (word.allocation != UINT32_MAX) allocations_[word.allocation].slot_read = true;
     }
     if (word.known) cells.push_back({at->first, static_cast<uint8_t>(word.bytes), word.value});
   }
@@ -422,16 +422,13 @@ bool Run::let_other_lanes_go_on() {
     front.parked = w->state;
     front.step = w->step;
     front.address = w->address;
-    front.phase = w->phase;
     front.named = w->named;
     front.named_generation = w->named_generation;
     front.changes = now;
     w->waiting.push_back(std::move(front));
     w->state = State::kReady;
-    std::vector<Warp::Group> groups;
-    groups.push_back(std::move(next));
-    groups.insert(groups.end(), std::make_move_iterator(w->waiting.begin()), std::make_move_iterator(w->waiting.end()));
-    follow(*w, std::move(groups));
+    w->waiting.insert(w->waiting.begin(), std::move(next));
+    follow(*w, std::move(w->waiting));
     return true;
   }
   return false;
@@ -471,7 +468,7 @@ bool Run::converged(Warp& w, uint32_t n) {
     }
     for (size_t r = 0; r < g.registers.size(); ++r) {
       w.machine.registers[r] = terms_.blend(w.machine.active, w.machine.registers[r], g.registers[r],
-                                            (uint64_t{12} << 60) | ++serial_, 0, program_.register_width[r]);
+                                            kBlendSite | ++serial_, 0, program_.register_width[r]);
     }
     w.machine.active |= g.at.lanes;
     w.waiting.front().at.lanes |= g.at.lanes;
@@ -492,8 +489,8 @@ void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32
     if (!g.in_machine) {
       const std::vector<uint32_t>& live = program_.code[block].live_in;
       for (size_t n = 0; n < live.size(); ++n) {
-        g.registers[n] = terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n],
-                                      (uint64_t{12} << 60) | ++serial_, 0, program_.register_width[live[n]]);
+        g.registers[n] = terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n], kBlendSite | ++serial_, 0,
+                                      program_.register_width[live[n]]);
       }
     }
     g.at.lanes |= lanes;
@@ -584,9 +581,8 @@ bool Run::leave(Warp& w, uint32_t b) {
         t = w.machine.truth_of(resolve(terms_, w.machine.facts, p), lanes);
       }
       if (t.unknown != 0) {
-        bool by_trips = false;
         bool unusual = false;
-        bool first = choose(w, b, &by_trips, &unusual);
+        bool first = choose(w, b, &unusual);
         const bool wish = first;
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
           if (!model_.decide(t.term, first != t.inverted)) {
@@ -648,7 +644,7 @@ void Run::note_other_trips(F&& way) {
   }
 }
 
-bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
+bool Run::choose(Warp& w, uint32_t b, bool* unusual) {
   const Block& block = graph_.blocks[b];
   const uint32_t s0 = block.successors[0];
   const uint32_t s1 = block.successors[1];
@@ -659,7 +655,6 @@ bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
     if (in0 == in1) continue;
     // A way that only leads into a trap is not the loop's end.
     if (!ground_.control.can_exit[in0 ? s1 : s0] && ground_.control.can_exit[in0 ? s0 : s1]) return in0;
-    *by_trips = true;
     chose_trips = true;
     const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
     const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
@@ -675,7 +670,6 @@ bool Run::choose(Warp& w, uint32_t b, bool* by_trips, bool* unusual) {
   const std::array<uint32_t, 2> ahead = ground_.events_ahead(b);
   bool first = ahead[0] > ahead[1];
   if (ground_.guards_writes[b]) {
-    *by_trips = true;
     chose_trips = true;
     note_other_trips([](uint32_t trips) { return trips == 0; });
     if (policy_.trips == 0) {

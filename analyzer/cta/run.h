@@ -102,7 +102,7 @@ private:
       // A group that waits, while other lanes of its warp go on: `registers` are all of them then.
       State parked = State::kReady;
       uint32_t step = 0;
-      uint32_t address = 0, phase = 0, named = 0, named_generation = 0;
+      uint32_t address = 0, named = 0, named_generation = 0;
       uint64_t changes = 0;  // Run::changes_ when it began to wait
     };
     std::vector<Group> waiting;
@@ -186,7 +186,6 @@ private:
   void resume(Warp& w, Warp::Group group);
   bool converged(Warp& w, uint32_t n);
   bool deliver();
-  void wake();
   bool run_step(Warp& w, uint32_t n);
   bool leave(Warp& w, uint32_t block);
   void lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction);
@@ -195,7 +194,7 @@ private:
   Knowledge handed_on(const Warp& w) const;
   void told(Warp& w, const Knowledge& k);
   void proxy_fence(Warp& w, uint32_t n);
-  bool choose(Warp& w, uint32_t block, bool* by_trips, bool* unusual);
+  bool choose(Warp& w, uint32_t block, bool* unusual);
   void wish_came(bool unusual, bool granted);
   template <typename F>
   void note_other_trips(F&& way);

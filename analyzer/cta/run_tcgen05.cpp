@@ -104,15 +104,14 @@ const Run::Release* Run::last_release(const Operation& op, uint32_t until) const
 
 // A load that its warp has not waited for meets an access or dealloc, which an arrival of that warp let go on.
 void Run::load_not_waited(Warp& w, uint32_t operation, uint32_t at) {
-  const Operation a = operations_[operation];
-  const bool same_warp = a.warp == w.index;
-  const Release* release = same_warp ? nullptr : last_release(a, w.known.any.event(a.warp));
+  const Operation& a = operations_[operation];
+  const Warp& other = *warps_[a.warp];
+  const Release* release = a.warp == w.index ? nullptr : last_release(a, w.known.any.event(a.warp));
   // Of the warp's own accesses, its paths say this better.
-  Sighting& s = see(Fault::kLoadNotWaited, same_warp ? w : *warps_[a.warp],
-                    release == nullptr ? at : release->instruction, a.instruction);
+  Sighting& s = see(Fault::kLoadNotWaited, other, release == nullptr ? at : release->instruction, a.instruction);
   s.third = at;
   s.other_warp = w.number;
-  s.other_rank = warps_[a.warp]->rank;
+  s.other_rank = other.rank;
   s.lanes = a.lanes;
   s.used = a.used;
   if (release == nullptr) return;
@@ -246,8 +245,6 @@ void Run::conflict(Warp& w, uint32_t earlier_access, uint32_t access, uint32_t r
   auto named = [&](Sighting& s) -> Sighting& {
     s.other_warp = other.number;
     s.other_rank = other.rank;
-    s.lanes = a.lanes;
-    s.used = a.used;
     return s;
   };
   if (a.complete(w.known.any)) {
@@ -323,8 +320,6 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
   auto named = [&](Sighting& s) {
     s.other_warp = other.number;
     s.other_rank = other.rank;
-    s.lanes = a.lanes;
-    s.used = a.used;
   };
   if (cta_group == 2 && peer) {
     if (a.by_commit()) {
@@ -821,8 +816,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     }
     a.targets.clear();
     for (uint32_t r = 0; r < ranks_; ++r) {
-      if (((*mask >> r) & 1) != 0)
-        a.targets.push_back((static_cast<uint32_t>(*target) & 0xffffffu) | (r << kernel::kRankShift));
+      if (((*mask >> r) & 1) != 0) a.targets.push_back(in_rank(static_cast<uint32_t>(*target), r));
     }
   }
   if (form.cta_group == 2 && ranks_ > 1) {
@@ -833,8 +827,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     if (covers) commit_targets[here].insert(t);
     if (!reaches(w, t, here, w.commits)) return;
     if (find(t) == nullptr) {
-      if (t >> kernel::kRankShift == w.rank)
-        stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
+      if (rank_of(t) == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
       return;
     }
   }

@@ -33,7 +33,7 @@ struct Operation {
   uint32_t commit = 0;    // of mma, cp, shift: number of the first commit after it; 0: none
 
   bool is_mma() const { return form.op == ptx::Tcgen05::kMma || form.op == ptx::Tcgen05::kMmaWs; }
-  bool is_load() const { return form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed; }
+  bool is_load() const { return form.is_load(); }
   bool is_store() const { return form.op == ptx::Tcgen05::kSt; }
   bool by_commit() const { return form.completion == ptx::Completion::kCommit; }
   bool complete(const Clock& clock) const {
@@ -61,7 +61,6 @@ struct Allocation {
   uint32_t warp = 0;   // of the cluster
   uint32_t event = 0;  // of the warp's clock
   uint32_t slot = 0;   // shared address it was written to
-  bool slot_read = false;
   bool live = true;
   uint32_t freed_by = UINT32_MAX;  // instruction
   uint32_t freed_warp = 0, freed_event = 0;

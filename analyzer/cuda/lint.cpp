@@ -430,17 +430,18 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
   std::string refusal;
   if (source_options.via == Via::kAuto && source_options.instantiate.empty()) {
     const std::string why = poor(*translation);
-    const std::string refused =
-        why.empty() ? std::string() : lint_by_nvcc(command, adapted, source_options, options, results);
-    if (!why.empty() && refused.empty()) {
-      results.assumptions.push_back(command.file +
-                                    ": taken through nvcc, without the rules that only the source shows, since " + why);
-      return;
+    if (!why.empty()) {
+      std::string refused = lint_by_nvcc(command, adapted, source_options, options, results);
+      if (refused.empty()) {
+        results.assumptions.push_back(
+            command.file + ": taken through nvcc, without the rules that only the source shows, since " + why);
+        return;
+      }
+      // Clang has errors and nvcc refuses it, too: nobody compiles this. A missing header says nothing about the rest.
+      if (translation->errors != 0 && translation->missing_headers.empty() &&
+          blames_source(refused, source_options.toolkit))
+        refusal = std::move(refused);
     }
-    // Clang has errors and nvcc refuses it, too: nobody compiles this. A missing header says nothing about the rest.
-    if (translation->errors != 0 && translation->missing_headers.empty() &&
-        blames_source(refused, source_options.toolkit))
-      refusal = refused;
   }
   if (!translation->failure.empty()) {
     fail(command, translation->failure, results);

@@ -48,6 +48,7 @@ struct Form {
   Tcgen05 op = Tcgen05::kNone;
   Issue issue = Issue::kEachThread;
   Completion completion = Completion::kSynchronous;
+  bool is_load() const { return completion == Completion::kWaitLd; }  // ld and ld.red
   uint8_t cta_group = 0;  // 1 or 2; 0 when the instruction has none (or it is missing)
 
   // ld, ld.red, st

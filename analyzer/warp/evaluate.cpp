@@ -464,11 +464,16 @@ private:
     return changed;
   }
 
+  // The first pending load that is not before `load`.
+  static std::vector<PendingLoad>::iterator pending_from(std::vector<PendingLoad>& loads, uint32_t load) {
+    return std::lower_bound(loads.begin(), loads.end(), load,
+                            [](const PendingLoad& p, uint32_t l) { return p.load < l; });
+  }
+
   static bool merge_protocol(Protocol& a, const Protocol& b) {
     bool changed = false;
     for (const PendingLoad& p : b.loads) {
-      auto at = std::lower_bound(a.loads.begin(), a.loads.end(), p.load,
-                                 [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+      auto at = pending_from(a.loads, p.load);
       if (at == a.loads.end() || at->load != p.load) {
         a.loads.insert(at, p);
         changed = true;
@@ -518,8 +523,8 @@ private:
       out_.graph.steps += code.last - code.first + 1;
       if (out_.graph.steps > setting_.step_budget) {
         stopped_ = true;
-        uncertain(
-            b, "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget) + "");
+        uncertain(b,
+                  "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget));
         return;
       }
       if (!leave(b, waiting)) return;
@@ -698,7 +703,6 @@ private:
       wait(waiting, b, block.successors[n], lanes);
       go(std::move(waiting), 1);
     }
-    machine_.facts = facts;
   }
 
   // --- steps and events ---
@@ -810,8 +814,7 @@ private:
     if (lanes == 0) return;
     const std::vector<uint32_t>& set = program_.load_sets[step.loads];
     // Both are in order: what lies outside the other's range need not be looked at.
-    auto at = std::lower_bound(protocol_.loads.begin(), protocol_.loads.end(), set.front(),
-                               [](const PendingLoad& p, uint32_t l) { return p.load < l; });
+    auto at = pending_from(protocol_.loads, set.front());
     for (auto k = static_cast<size_t>(at - protocol_.loads.begin()); k < protocol_.loads.size(); ++k) {
       if (protocol_.loads[k].load > set.back()) break;
       if (!contains(set, protocol_.loads[k].load)) continue;
@@ -856,8 +859,7 @@ private:
 
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
     const ptx::OperandRoles& roles = program_.roles[step.roles];
-    const bool is_load = m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed;
-    Event& e = event(Event::Kind::kTcgen05, n, lanes, is_load);
+    Event& e = event(Event::Kind::kTcgen05, n, lanes, m.form.is_load());
     if (const Arg* a = arg(step, roles.address)) {
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
       e.address = shared ? machine_.shared_address(*a) : machine_.read(*a);
@@ -909,8 +911,7 @@ private:
     p.lanes = lanes;
     p.address = address;
     std::vector<PendingLoad>& loads = change().loads;
-    auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
-                               [](const PendingLoad& q, uint32_t l) { return q.load < l; });
+    auto at = pending_from(loads, p.load);
     if (at != loads.end() && at->load == p.load) {
       *at = p;
     } else {

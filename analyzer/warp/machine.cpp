@@ -620,14 +620,7 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     }
     const uint32_t join = terms_.join(
         kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
-    Term& term = terms_.mutable_term(join);
-    const bool lists = listed && !own_unknown && candidates.size() <= 8;
-    if (term.listed != lists || term.set != candidates) {
-      const bool opened = lists && !term.listed;
-      term.set = candidates;
-      term.listed = lists;
-      terms_.list_changed(opened);
-    }
+    terms_.set_list(join, candidates, listed && !own_unknown && candidates.size() <= 8);
     uint64_t zero = listed && !own_unknown ? ~uint64_t{0} : 0;
     for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
     terms_.set_zero_bits(join, zero | ~truncate(~uint64_t{0}, bytes * 8));
@@ -671,13 +664,7 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
     if (std::find(set.begin(), set.end(), item) == set.end()) set.push_back(item);
   }
   const bool lists = std::all_of(words.begin(), words.end(), [&](const Value& w) { return one_base || w.base == 0; });
-  Term& term = terms_.mutable_term(join);
-  if (term.listed != lists || term.set != set) {
-    const bool opened = lists && !term.listed;
-    term.set = std::move(set);
-    term.listed = lists;
-    terms_.list_changed(opened);
-  }
+  terms_.set_list(join, std::move(set), lists);
   terms_.set_zero_bits(join, ~truncate(~uint64_t{0}, width));
   Value offset;
   offset.base = join;

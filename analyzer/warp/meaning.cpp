@@ -68,15 +68,6 @@ MemorySpace space_of(const Opcode& opcode) {
   return MemorySpace::kGeneric;
 }
 
-uint8_t elements_of(const Opcode& opcode) {
-  for (std::string_view m : opcode.modifiers) {
-    if (m == "v2") return 2;
-    if (m == "v4") return 4;
-    if (m == "v8") return 8;
-  }
-  return 1;
-}
-
 void pure(Meaning& m, Op op, Type t) {
   m.action = Action::kPure;
   m.operation = {op, width_of(t), is_signed(t), 0};
@@ -226,14 +217,12 @@ bool decode_asynchronous(Meaning& m, const Opcode& opcode) {
   if ((root == "cp" || root == "st" || root == "red") && opcode.has("async")) {
     m.action = Action::kAsyncCopy;
     m.destinations = 0;
-    m.writes_shared = true;
     return true;
   }
   if (root == "clusterlaunchcontrol") {
     if (opcode.has("try_cancel")) {
       m.action = Action::kAsyncCopy;
       m.destinations = 0;
-      m.writes_shared = true;
     } else {
       m.action = Action::kGeneric;
     }
@@ -253,7 +242,6 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
     m.space = space_of(opcode);
     m.access_width = static_cast<uint8_t>(ptx::bits(types.last()) == 128 ? 128 : width_of(types.last()));
     m.access_signed = is_signed(types.last());
-    m.elements = elements_of(opcode);
     m.fresh = opcode.has("volatile") || opcode.has("acquire") || opcode.has("relaxed") || opcode.has("mmio");
     return true;
   }
@@ -262,7 +250,6 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
     m.destinations = 0;
     m.space = space_of(opcode);
     m.access_width = static_cast<uint8_t>(ptx::bits(types.last()) == 128 ? 128 : width_of(types.last()));
-    m.elements = elements_of(opcode);
     return true;
   }
   if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||

@@ -66,14 +66,12 @@ struct Meaning {
   bool swap = false;        // comparison operands exchanged (gt, le)
   uint8_t from_width = 32;  // kConvert: source bits
   bool from_signed = false;
-  bool narrow_integers = false;  // kConvert between integers
   enum class Combine : uint8_t { kNone, kAnd, kOr, kXor } combine = Combine::kNone;
   enum class Half : uint8_t { kLow, kHigh, kWide } half = Half::kLow;
   bool adds = false;  // kMulAdd: mad
   MemorySpace space = MemorySpace::kGeneric;
   uint8_t access_width = 32;  // bits of one element
   bool access_signed = false;
-  uint8_t elements = 1;
   // Of stmatrix: how many lanes name a row of 16 bytes, the first ones (ISA 9.7.14.5.16).
   uint8_t address_lanes = 0;
   bool fresh = false;  // kLoad: volatile, acquire, relaxed: another value each time
@@ -90,7 +88,6 @@ struct Meaning {
   bool is_move_like = false;    // passes loaded data on without using it: mov, packing, integer cvt, shl/or
   bool atomic = false;          // atom, red: changes a word of memory
   bool uniform_result = false;  // kFresh: the same in all lanes
-  bool writes_shared = false;   // writes shared memory in a way that is not modelled byte by byte
 };
 
 // What warps do to Tensor Memory and to the barriers that order it.

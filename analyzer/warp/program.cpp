@@ -134,8 +134,7 @@ private:
       const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (m.action != Action::kTcgen05 || (m.form.op != ptx::Tcgen05::kLd && m.form.op != ptx::Tcgen05::kLdRed))
-          continue;
+        if (m.action != Action::kTcgen05 || !m.form.is_load()) continue;
         const auto load = static_cast<uint32_t>(out_.loads.size());
         out_.loads.push_back({i, block.frame});
         accesses(
@@ -441,8 +440,7 @@ private:
       seen_uses_.clear();
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        const bool is_load =
-            m.action == Action::kTcgen05 && (m.form.op == ptx::Tcgen05::kLd || m.form.op == ptx::Tcgen05::kLdRed);
+        const bool is_load = m.action == Action::kTcgen05 && m.form.is_load();
         if (!out_.loads.empty()) emit_uses(block, i, m, is_load ? load : kNone);
         if (!wanted(block.frame, i)) continue;
         emit_step(block, i, m);

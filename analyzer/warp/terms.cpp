@@ -8,10 +8,8 @@ namespace tmemlint::warp {
 
 Terms::Terms() {
   terms_.emplace_back();  // term 0: no base
-  hashes_.push_back(0);
   tables_.emplace_back();
   spreads_.push_back({0, 0});
-  table_hashes_.push_back(0);
 }
 
 template <typename Fill>
@@ -32,28 +30,15 @@ uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint6
     mix(args[n].number ^ (static_cast<uint64_t>(args[n].plain) << 32));
     if (coefficients != nullptr) mix(coefficients[n]);
   }
-  if (terms_.size() * 2 >= index_.size()) {
-    index_.assign(std::max<size_t>(1024, index_.size() * 2), 0);
-    for (uint32_t t = 1; t < terms_.size(); ++t) {
-      size_t at = hashes_[t] & (index_.size() - 1);
-      while (index_[at] != 0) at = (at + 1) & (index_.size() - 1);
-      index_[at] = t;
-    }
-  }
-  size_t at = h & (index_.size() - 1);
-  for (; index_[at] != 0; at = (at + 1) & (index_.size() - 1)) {
-    const uint32_t found = index_[at];
-    if (hashes_[found] != h) continue;
+  const uint32_t known = index_.find(h, [&](uint32_t found) {
     const Term& t = terms_[found];
-    if (t.kind == kind && t.width == width && t.operation == operation && t.site == site && t.part == part &&
-        t.args.size() == arg_count && std::equal(t.args.begin(), t.args.end(), args) &&
-        (coefficients == nullptr || std::equal(t.coefficients.begin(), t.coefficients.end(), coefficients))) {
-      return found;
-    }
-  }
+    return t.kind == kind && t.width == width && t.operation == operation && t.site == site && t.part == part &&
+           t.args.size() == arg_count && std::equal(t.args.begin(), t.args.end(), args) &&
+           (coefficients == nullptr || std::equal(t.coefficients.begin(), t.coefficients.end(), coefficients));
+  });
+  if (known != 0) return known;
+  index_.add(h);
   const auto fresh = static_cast<uint32_t>(terms_.size());
-  index_[at] = fresh;
-  hashes_.push_back(h);
   Term& term = terms_.emplace_back();
   term.kind = kind;
   term.width = static_cast<uint8_t>(width);
@@ -145,22 +130,10 @@ uint32_t Terms::table_of(const Lanes& offsets) {
   uint64_t h = total;
   for (unsigned l : {1u, 2u, 4u, 8u, 16u, 31u}) h = (h ^ offsets[l]) * 0x9e3779b97f4a7c15u + (h >> 29);
   h ^= h >> 32;
-  if (tables_.size() * 2 >= table_index_.size()) {
-    table_index_.assign(std::max<size_t>(256, table_index_.size() * 2), 0);
-    for (uint32_t t = 1; t < tables_.size(); ++t) {
-      size_t at = table_hashes_[t] & (table_index_.size() - 1);
-      while (table_index_[at] != 0) at = (at + 1) & (table_index_.size() - 1);
-      table_index_[at] = t;
-    }
-  }
-  size_t at = h & (table_index_.size() - 1);
-  for (; table_index_[at] != 0; at = (at + 1) & (table_index_.size() - 1)) {
-    const uint32_t found = table_index_[at];
-    if (table_hashes_[found] == h && tables_[found] == offsets) return found;
-  }
+  const uint32_t known = table_index_.find(h, [&](uint32_t found) { return tables_[found] == offsets; });
+  if (known != 0) return known;
+  table_index_.add(h);
   const auto fresh = static_cast<uint32_t>(tables_.size());
-  table_index_[at] = fresh;
-  table_hashes_.push_back(h);
   tables_.push_back(offsets);
   Interval spread{0, 0};
   for (uint64_t n : offsets) {
@@ -430,6 +403,18 @@ uint64_t Terms::zero_bits(const Value& value, unsigned lane) const {
     }
   }
   return zero;
+}
+
+void Terms::set_list(uint32_t join, std::vector<Value> set, bool listed) {
+  Term& term = terms_[join];
+  if (term.listed == listed && term.set == set) return;
+  if (listed && !term.listed) {  // what could not be listed because of it now may be
+    closed_.clear();
+    unlisted_.clear();
+  }
+  term.set = std::move(set);
+  term.listed = listed;
+  list_changed();
 }
 
 bool Terms::collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const {

@@ -150,6 +150,40 @@ private:
   size_t size_ = 0;
 };
 
+// Finds by content what is numbered 1, 2, … in the order in which it is added.
+class ContentIndex {
+public:
+  // The number of what has this hash and `is` it, else 0; `add` then takes its place.
+  template <typename Is>
+  uint32_t find(uint64_t hash, Is&& is) {
+    if (hashes_.size() * 2 >= slots_.size()) grow();
+    for (at_ = slot_of(hash); slots_[at_] != 0; at_ = slot_of(at_ + 1)) {
+      if (hashes_[slots_[at_]] == hash && is(slots_[at_])) return slots_[at_];
+    }
+    return 0;
+  }
+  // Adds what the last `find` did not find.
+  void add(uint64_t hash) {
+    slots_[at_] = static_cast<uint32_t>(hashes_.size());
+    hashes_.push_back(hash);
+  }
+
+private:
+  size_t slot_of(uint64_t hash) const { return hash & (slots_.size() - 1); }
+  void grow() {
+    slots_.assign(slots_.empty() ? 512 : slots_.size() * 2, 0);
+    for (uint32_t n = 1; n < hashes_.size(); ++n) {
+      size_t at = slot_of(hashes_[n]);
+      while (slots_[at] != 0) at = slot_of(at + 1);
+      slots_[at] = n;
+    }
+  }
+
+  std::vector<uint32_t> slots_;         // open addressing: 0 is free
+  std::vector<uint64_t> hashes_ = {0};  // by number
+  size_t at_ = 0;
+};
+
 // Owns the terms of one kernel and knows their arithmetic.
 class Terms {
 public:
@@ -167,13 +201,10 @@ public:
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
-  // Has to be called after a join's list became another one; `opened` when it had given it up.
-  void list_changed(bool opened = false) {
-    ++lists_;
-    if (!opened) return;
-    closed_.clear();
-    unlisted_.clear();
-  }
+  // Has to be called after a join's list became another one.
+  void list_changed() { ++lists_; }
+  // Gives a join its list, or takes it away.
+  void set_list(uint32_t join, std::vector<Value> set, bool listed);
   // Of a join whose values changed.
   void set_zero_bits(uint32_t term, uint64_t zero_bits);
 
@@ -315,10 +346,8 @@ private:
   std::vector<Part> merged_;
   std::vector<Value> merged_args_;
   std::vector<uint64_t> merged_coefficients_;
-  std::vector<uint32_t> index_;         // open addressing: 0 is free, else a term
-  std::vector<uint64_t> hashes_;        // by term
-  std::vector<uint32_t> table_index_;   // as index_, of tables
-  std::vector<uint64_t> table_hashes_;  // by table
+  ContentIndex index_;        // of terms
+  ContentIndex table_index_;  // of tables
   // Scratch of `enumerate`, by term.
   struct Worked {
     uint64_t round = 0;
