@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/kernel/control.h"
 
@@ -231,6 +233,7 @@ private:
             });
       }
     }
+    take_parameters();
     control_ = kernel::control_of(graph_);
     runs_.assign(blocks, false);
     decided_.assign(blocks, false);
@@ -268,18 +271,67 @@ private:
           need_block(writers[n].block);
           if (is_event(meaning(i)) && meaning(i).action != Action::kLoad) continue;
           need_sources(writers[n].frame, i, needed_[r]);
-          if (meaning(i).action == Action::kLoad) {
-            const MemorySpace s = meaning(i).space;
-            // What global memory holds is unknown whoever writes it.
-            for (size_t k = 0; k < kSpaces; ++k) {
-              const auto stored = static_cast<MemorySpace>(k);
-              if (stored != MemorySpace::kGlobal && may_alias(s, stored)) read_[k] = true;
-            }
-          }
+          if (meaning(i).action == Action::kLoad) need_memory(writers[n].frame, i);
         }
       }
       if (!need_stores()) break;
     }
+  }
+
+  // Formal parameters that are reached through their address as well as by their name (PTX ISA 5.1.6.4). An argument
+  // of a call has only its name: what is stored to it is read by its callee alone.
+  void take_parameters() {
+    for (const Block& block : graph_.blocks) {
+      for (uint32_t i = block.first; i < block.last; ++i) {
+        const Instruction& instruction = module_.instructions[i];
+        const Operand* operands = module_.operands_of(instruction);
+        for (unsigned n = 0; n < instruction.operand_count; ++n) {
+          const Operand& o = operands[n];
+          if (o.kind == Operand::Kind::kVariable && module_.variables[o.ref].space == ptx::Space::kParam) {
+            parameters_taken_.insert(out_.layout.address(block.frame, o.ref));
+          }
+        }
+      }
+    }
+  }
+
+  // What a needed load may read.
+  void need_memory(uint32_t frame, uint32_t i) {
+    const MemorySpace s = meaning(i).space;
+    if (s == MemorySpace::kParam) {
+      if (const std::optional<uint64_t> p = parameter(frame, i)) {
+        parameters_read_.insert(*p);
+        if (!parameters_taken_.contains(*p)) return;
+      }
+    }
+    // What global memory holds is unknown whoever writes it.
+    for (size_t k = 0; k < kSpaces; ++k) {
+      const auto stored = static_cast<MemorySpace>(k);
+      if (stored != MemorySpace::kGlobal && may_alias(s, stored)) read_[k] = true;
+    }
+  }
+
+  // The address of the `.param` variable that a load or store names.
+  std::optional<uint64_t> parameter(uint32_t frame, uint32_t i) const {
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      const Operand& o = operands[n];
+      if (o.kind != Operand::Kind::kAddress) continue;
+      if (o.base != Operand::Kind::kVariable || module_.variables[o.ref].space != ptx::Space::kParam) break;
+      return out_.layout.address(frame, o.ref);
+    }
+    return std::nullopt;
+  }
+
+  // Whether a needed load may read what a store writes.
+  bool is_read(uint32_t frame, uint32_t i) const {
+    const MemorySpace s = meaning(i).space;
+    const bool any = read_[static_cast<size_t>(s)];
+    if (s != MemorySpace::kParam) return any;
+    const std::optional<uint64_t> p = parameter(frame, i);
+    if (!p) return any || !parameters_read_.empty();
+    return parameters_read_.contains(*p) || (any && parameters_taken_.contains(*p));
   }
 
   void need_sources(uint32_t frame, uint32_t i, Need how) {
@@ -342,7 +394,7 @@ private:
       const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
-        if (m.action != Action::kStore || !read_[static_cast<size_t>(m.space)]) continue;
+        if (m.action != Action::kStore || !is_read(block.frame, i)) continue;
         const size_t before = work_.size();
         need_sources(block.frame, i, m.space == MemorySpace::kShared ? kAsData : kExact);
         need_block(b);
@@ -359,8 +411,8 @@ private:
         frame.caller, frame.call, [&](uint32_t r) { need(r); }, [](uint32_t) {});
     for (const ptx::Function::Parameter& p : module_.functions[frame.function].returns) {
       if (p.reg != kNone) need(graph_.register_number(block.call_frame, p.reg));
+      if (p.variable != kNone) parameters_read_.insert(out_.layout.address(block.call_frame, p.variable));
     }
-    read_[static_cast<size_t>(MemorySpace::kParam)] = true;
   }
 
   // --- emission ---
@@ -422,7 +474,7 @@ private:
     const Meaning& m = meaning(i);
     if (is_event(m)) return true;
     if (m.action == Action::kNothing) return false;
-    if (m.action == Action::kStore) return read_[static_cast<size_t>(m.space)];
+    if (m.action == Action::kStore) return is_read(frame, i);
     bool needed = false;
     accesses(
         frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
@@ -725,7 +777,9 @@ private:
   std::vector<bool> decided_;  // by block: which way its branch goes matters
   std::vector<uint32_t> pending_blocks_;
   static constexpr size_t kSpaces = 6;
-  std::array<bool, kSpaces> read_{};
+  std::array<bool, kSpaces> read_{};               // by space; of `.param` what is not read by its name
+  std::unordered_set<uint64_t> parameters_read_;   // addresses of `.param` variables that needed loads name
+  std::unordered_set<uint64_t> parameters_taken_;  // of those whose address is computed with
   std::vector<std::array<uint32_t, 4>> seen_uses_;
 };
 
