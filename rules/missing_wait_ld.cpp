@@ -26,6 +26,13 @@ std::string state_of(const PendingLoad& p) {
   return "may still be under way in " + lanes_text(p.lanes & ~p.used);
 }
 
+// The same load as far as some lanes go: a register is another one in each lane.
+PendingLoad in_lanes(PendingLoad p, uint32_t lanes) {
+  p.lanes &= lanes;
+  p.used &= lanes;
+  return p;
+}
+
 class LoadChecker {
 public:
   LoadChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
@@ -84,8 +91,9 @@ private:
       }
       case ptx::Tcgen05::kLd:
       case ptx::Tcgen05::kLdRed:
-        for (const PendingLoad& p : before.loads) {
-          if (p.step != e.step) continue;
+        for (const PendingLoad& pending : before.loads) {
+          const PendingLoad p = in_lanes(pending, e.lanes);
+          if (p.step != e.step || p.lanes == 0) continue;
           say(e, p,
               "tcgen05.ld writes its registers again while the load of the previous iteration " + state_of(p) +
                   "; put tcgen05.wait::ld into the loop");
@@ -109,8 +117,9 @@ private:
 
   void overwrite(const Event& e, const warp::Protocol& before) {
     const std::vector<uint32_t>& set = context_.program().load_sets[context_.program().steps[e.step].loads];
-    for (const PendingLoad& p : before.loads) {
-      if (!std::binary_search(set.begin(), set.end(), p.load)) continue;
+    for (const PendingLoad& pending : before.loads) {
+      const PendingLoad p = in_lanes(pending, e.lanes);
+      if (p.lanes == 0 || !std::binary_search(set.begin(), set.end(), p.load)) continue;
       say(e, p,
           "a register that a tcgen05.ld is to write is overwritten while the load " + state_of(p) +
               "; put tcgen05.wait::ld before this instruction");

@@ -1163,5 +1163,33 @@ TEST(PendingLoads, OfTheRoundBefore) {
   EXPECT_THAT(said(ptx_kernel(begin(32) + loop + kWaitLoads + next + end(32))), IsEmpty());
 }
 
+// What a tcgen05.ld delivers is not known.
+TEST(LoadedData, DecidesBothWays) {
+  for (const std::string registers : {"{%r10}", "{%r10, %r11}"}) {
+    const std::string x = registers == "{%r10, %r11}" ? "x2" : "x1";
+    const std::string load_it = store("%tw") + kWaitStores + "tcgen05.ld.sync.aligned.32x32b." + x + ".b32 " +
+                                registers + ", [%tw];\n" + kWaitLoads;
+    for (const std::string test : {"setp.eq.u32", "setp.ne.u32"}) {
+      const std::string some = "shfl.sync.idx.b32 %r12, %r10, 0, 31, 0xffffffff;\n" + test + " %p1, %r12, 0;\n";
+      const std::string free = where("%p1", release("%ta", 32));
+      EXPECT_THAT(said(ptx_kernel(begin(32) + load_it + some + join() + where("%w0", free))),
+                  ElementsAre("error tmem-missing-dealloc @alloc"));
+      const std::string either = free + "not.pred %p2, %p1;\n" + where("%p2", release("%ta", 32));
+      EXPECT_THAT(said(ptx_kernel(begin(32) + load_it + some + join() + where("%w0", either))), IsEmpty());
+    }
+  }
+}
+
+// Lanes that keep a result may go on without it: the others alone write its register again.
+TEST(LoadedData, IsOverwrittenWhereItWasUsed) {
+  auto kernel = [](const std::string& some) {
+    return said(ptx_kernel(begin(32) + store("%tw") + kWaitStores + load("%tw") +
+                           "ld.global.u32 %r40, [%out];\nsetp.gt.u32 %p1, %r40, %l;\n@!%p1 bra OVER;\n" + some +
+                           "mov.u32 %r1, 0; // @write\nOVER:\nbar.warp.sync 0xffffffff;\n" + kWaitLoads + end(32)));
+  };
+  EXPECT_THAT(kernel("add.u32 %r41, %r1, 1;\nst.global.u32 [%out], %r41;\n"), IsEmpty());
+  EXPECT_THAT(kernel(""), ElementsAre("error tmem-missing-wait-ld @write"));
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -571,7 +571,7 @@ bool Run::leave(Warp& w, uint32_t b) {
       }
       break;
     case Ending::kBranch: {
-      Value p = w.machine.read_register(block.condition);
+      Value p = w.machine.read_register(program_.code[b].condition);
       if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
       Truth t = w.machine.truth_of(p, lanes);
       if (t.unknown != 0 && t.term == 0 && p.base != 0) {
@@ -604,7 +604,7 @@ bool Run::leave(Warp& w, uint32_t b) {
       break;
     }
     case Ending::kIndexed: {
-      const Value index = w.machine.read_register(block.condition);
+      const Value index = w.machine.read_register(program_.code[b].condition);
       uint32_t left = lanes;
       for (uint32_t each = lanes; each != 0; each &= each - 1) {
         const auto l = static_cast<unsigned>(std::countr_zero(each));

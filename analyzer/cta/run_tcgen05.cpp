@@ -616,11 +616,7 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
     w.stores.push_back(op);
   } else {
     w.loads.emplace_back(step.loads, op);
-    for (unsigned d = 0; d < step.destinations; ++d) {
-      const Arg& a = *arg(step, d);
-      if (a.kind == Arg::Kind::kRegister)
-        w.machine.write(a, w.machine.unknown(n, d, warp::Uniformity::kLane, a.width), lanes, n);
-    }
+    w.machine.write_unknowns(step, lanes, warp::Uniformity::kLane, n);
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});

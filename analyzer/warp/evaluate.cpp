@@ -642,7 +642,7 @@ private:
 
   // False when the branch is decided: `others` then has its lanes too.
   bool branch(uint32_t b, const Block& block, std::vector<Waiting>& others, uint32_t lanes) {
-    Value p = machine_.read_register(block.condition);
+    Value p = machine_.read_register(program_.code[b].condition);
     if (block.condition_negated) p = terms_.apply({Op::kNot, 1, false, 0}, p);
     const Truth t = machine_.truth_of(p, lanes);
     if (t.unknown == 0 || block.successors[0] == block.successors[1]) {
@@ -675,7 +675,7 @@ private:
   }
 
   void indexed(uint32_t b, const Block& block, const std::vector<Waiting>& others, uint32_t lanes) {
-    const Value index = machine_.read_register(block.condition);
+    const Value index = machine_.read_register(program_.code[b].condition);
     const auto first = static_cast<unsigned>(std::countr_zero(lanes));
     const bool same = terms_.uniform(index, lanes);
     std::optional<std::vector<uint64_t>> numbers;
@@ -827,13 +827,6 @@ private:
     }
   }
 
-  void fresh_results(const Step& step, uint32_t n, uint32_t lanes, Uniformity u) {
-    for (unsigned d = 0; d < step.destinations; ++d) {
-      const Arg& a = program_.args[step.first_arg + d];
-      if (a.kind == Arg::Kind::kRegister) machine_.write(a, machine_.unknown(n, d, u, a.width), lanes, n);
-    }
-  }
-
   void mbarrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
     Event& e = event(Event::Kind::kMbarrier, n, lanes);
     for (unsigned k = 0; k < step.argument_count; ++k) {
@@ -846,7 +839,7 @@ private:
     }
     const bool waits = m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait;
     // Whether a phase is complete is not asked lane by lane: kernels test it in all lanes and go on together.
-    fresh_results(step, n, lanes, waits ? Uniformity::kWarp : Uniformity::kLane);
+    machine_.write_unknowns(step, lanes, waits ? Uniformity::kWarp : Uniformity::kLane, n);
   }
 
   void barrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
@@ -854,7 +847,7 @@ private:
     const unsigned first = step.destinations;
     if (const Arg* a = arg(step, first)) e.operand = machine_.read(*a);
     if (const Arg* a = arg(step, first + 1); a != nullptr && m.barrier != Barrier::kReduce) e.count = machine_.read(*a);
-    fresh_results(step, n, lanes, Uniformity::kWarp);
+    machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
   }
 
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
@@ -883,6 +876,7 @@ private:
       case ptx::Tcgen05::kLd:
       case ptx::Tcgen05::kLdRed:
         issue_load(n, step, address, lanes);
+        machine_.write_unknowns(step, lanes, Uniformity::kLane, n);
         break;
       case ptx::Tcgen05::kSt: {
         PendingStore p;

@@ -27,13 +27,13 @@ constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 }  // namespace
 
 unsigned width_of(const Arg& arg) {
-  return arg.kind == Arg::Kind::kRegister ? arg.width : 32;
+  return arg.kind == Arg::Kind::kRegister || arg.kind == Arg::Kind::kSink ? arg.width : 32;
 }
 
 Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
                  std::vector<const SharedWrites*> others)
     : program_(program), terms_(terms), launch_(launch), rank_(rank), warp_(warp), others_(std::move(others)) {
-  registers.resize(program.graph->register_count);
+  registers.resize(program.register_width.size());
   const uint32_t first = warp * kLanes;
   if (launch.threads() < first + kLanes)
     existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
@@ -154,6 +154,18 @@ void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t s
     r = value;
   } else {
     r = terms_.blend(lanes, value, r, site | (uint64_t{warp_} << 40), loops, a.width);
+  }
+}
+
+void Machine::write_unknowns(const Step& step, uint32_t lanes, Uniformity uniformity, uint64_t site) {
+  const bool vector_results = step.destinations > 0 && arg(step, 0).kind == Arg::Kind::kNone;
+  for (unsigned n = 0; n < step.destinations; ++n) {
+    const Arg& a = arg(step, n);
+    if (a.kind == Arg::Kind::kRegister) write(a, unknown(site, n, uniformity, a.width), lanes, site);
+  }
+  for (unsigned n = 0; vector_results && n < step.vector_count; ++n) {
+    const Arg& a = program_.args[step.vector_first + n];
+    if (a.kind == Arg::Kind::kRegister) write(a, unknown(site, 16 + n, uniformity, a.width), lanes, site);
   }
 }
 

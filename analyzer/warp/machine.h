@@ -43,7 +43,7 @@ public:
   Machine(const Program& program, Terms& terms, const kernel::Launch& launch, uint32_t rank, uint32_t warp,
           std::vector<const SharedWrites*> others);
 
-  std::vector<Value> registers;  // graph-wide
+  std::vector<Value> registers;
   Memory memory;
   Facts facts;
   uint32_t active = kAllLanes;
@@ -75,6 +75,8 @@ public:
   Value generic_address(const Arg& arg, MemorySpace space);
   void write(const Arg& arg, const Value& value, uint32_t lanes, uint64_t site);
   void store(const Value& address, unsigned bytes, const Value& value, uint32_t lanes, uint64_t site);
+  // New unknowns in all registers that a step writes.
+  void write_unknowns(const Step& step, uint32_t lanes, Uniformity uniformity, uint64_t site);
   // A shared::cluster address as an operand of mbarriers and commits: 32 bits.
   Value shared_address(const Arg& arg);
 

@@ -52,6 +52,7 @@ public:
     find_loads();
     slice();
     emit();
+    number_registers();
     liveness();
     return std::move(out_);
   }
@@ -239,7 +240,7 @@ private:
     decided_.assign(blocks, false);
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
-      if (!control_.can_exit[b] && block.successors.size() > 1) need_branch(b);
+      if ((!control_.can_exit[b] || control_.after[b] == kNone) && block.successors.size() > 1) need_branch(b);
       if (block.ending == Ending::kExit || block.call != Block::Call::kNone) need_block(b);
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
@@ -546,6 +547,20 @@ private:
     out_.steps.push_back(step);
   }
 
+  bool is_needed(uint32_t frame, const Operand& o) const {
+    bool needed = false;
+    each_register(frame, o, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
+    return needed;
+  }
+
+  // A register that is written and that nothing needs is not kept.
+  Arg written_or_read(Arg a, bool written) const {
+    if (written && a.kind == Arg::Kind::kRegister && !a.address && needed_[a.ref] == kNotNeeded) {
+      a.kind = Arg::Kind::kSink;
+    }
+    return a;
+  }
+
   void emit_step(const Block& block, uint32_t i, const Meaning& m) {
     const Instruction& instruction = module_.instructions[i];
     const Operand* operands = module_.operands_of(instruction);
@@ -565,7 +580,8 @@ private:
       if (step.as_data) step.argument_count = step.destinations;
     }
     step.first_arg = static_cast<uint32_t>(out_.args.size());
-    for (unsigned n = 0; n < step.argument_count; ++n) out_.args.push_back(arg_of(block.frame, operands[n]));
+    for (unsigned n = 0; n < step.argument_count; ++n)
+      out_.args.push_back(written_or_read(arg_of(block.frame, operands[n]), n < step.destinations));
     for (unsigned n = 0; n < step.argument_count; ++n) {
       const Operand& o = operands[n];
       const bool group = o.kind == Operand::Kind::kGroup && o.bracketed && o.value > 0;
@@ -574,13 +590,15 @@ private:
         out_.args[step.first_arg + n] = arg_of(block.frame, module_.operands[o.ref]);
         out_.args[step.first_arg + n].address = true;
       }
-      if (o.kind != Operand::Kind::kVector || step.vector_count != 0 || m.action == Action::kTcgen05 ||
-          m.action == Action::kAsyncCopy)
-        continue;
+      const bool written = n < step.destinations;
+      if (o.kind != Operand::Kind::kVector || step.vector_count != 0 || m.action == Action::kAsyncCopy) continue;
+      if (m.action == Action::kTcgen05 && !(written && is_needed(block.frame, o))) continue;
       step.vector_first = static_cast<uint32_t>(out_.args.size());
       step.vector_count = static_cast<uint16_t>(o.value);
-      for (int64_t k = 0; k < o.value; ++k)
-        out_.args.push_back(arg_of(block.frame, module_.operands[o.ref + static_cast<uint32_t>(k)]));
+      for (int64_t k = 0; k < o.value; ++k) {
+        const Operand& element = module_.operands[o.ref + static_cast<uint32_t>(k)];
+        out_.args.push_back(written_or_read(arg_of(block.frame, element), written));
+      }
     }
     out_.steps.push_back(step);
   }
@@ -675,30 +693,49 @@ private:
     out_.steps.push_back(step);
   }
 
+  // --- registers ---
+
+  // Numbers the registers of the slice: those of the whole kernel are many times as many.
+  void number_registers() {
+    std::vector<uint32_t> number(graph_.register_count, kNone);
+    std::vector<uint8_t> width;
+    auto renumber = [&](uint32_t& r) {
+      if (number[r] == kNone) {
+        number[r] = static_cast<uint32_t>(width.size());
+        width.push_back(out_.register_width[r]);
+      }
+      r = number[r];
+    };
+    for (Step& step : out_.steps) {
+      if (step.guard != kNone) renumber(step.guard);
+    }
+    for (Arg& a : out_.args) {
+      if (a.kind == Arg::Kind::kRegister) renumber(a.ref);
+    }
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      Code& code = out_.code[b];
+      if (code.skip_to != kNone || graph_.blocks[b].condition == kNone) continue;
+      code.condition = graph_.blocks[b].condition;
+      renumber(code.condition);
+    }
+    out_.register_width = std::move(width);
+  }
+
   // --- liveness ---
 
   void liveness() {
     const size_t blocks = graph_.blocks.size();
-    // Only registers of the slice matter; number them densely for the bit sets.
-    std::vector<uint32_t> dense(graph_.register_count, kNone);
-    std::vector<uint32_t> sparse;
-    for (uint32_t r = 0; r < graph_.register_count; ++r) {
-      if (needed_[r]) {
-        dense[r] = static_cast<uint32_t>(sparse.size());
-        sparse.push_back(r);
-      }
-    }
-    const size_t words = (sparse.size() + 63) / 64;
+    const size_t words = (out_.register_width.size() + 63) / 64;
     std::vector<uint64_t> use(blocks * words), kill(blocks * words), live(blocks * words);
     auto set = [&](std::vector<uint64_t>& bits, size_t b, uint32_t r) {
-      if (r != kNone && dense[r] != kNone) bits[b * words + dense[r] / 64] |= uint64_t{1} << (dense[r] % 64);
+      bits[b * words + r / 64] |= uint64_t{1} << (r % 64);
     };
     auto has = [&](const std::vector<uint64_t>& bits, size_t b, uint32_t r) {
-      return dense[r] != kNone && ((bits[b * words + dense[r] / 64] >> (dense[r] % 64)) & 1) != 0;
+      return ((bits[b * words + r / 64] >> (r % 64)) & 1) != 0;
     };
     for (size_t b = 0; b < blocks; ++b) {
       auto read = [&](uint32_t r) {
-        if (r != kNone && !has(kill, b, r)) set(use, b, r);
+        if (!has(kill, b, r)) set(use, b, r);
       };
       for (uint32_t s = out_.code[b].first; s < out_.code[b].last; ++s) {
         const Step& step = out_.steps[s];
@@ -711,7 +748,7 @@ private:
           if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) set(kill, b, a.ref);
         });
       }
-      if (graph_.blocks[b].condition != kNone && out_.code[b].skip_to == kNone) read(graph_.blocks[b].condition);
+      if (out_.code[b].condition != kNone) read(out_.code[b].condition);
     }
     live = use;
     std::vector<std::vector<uint32_t>> before(blocks);
@@ -748,7 +785,7 @@ private:
       in.clear();
       for (size_t w = 0; w < words; ++w) {
         for (uint64_t bits = live[b * words + w]; bits != 0; bits &= bits - 1) {
-          in.push_back(sparse[w * 64 + static_cast<size_t>(std::countr_zero(bits))]);
+          in.push_back(static_cast<uint32_t>(w * 64 + static_cast<size_t>(std::countr_zero(bits))));
         }
       }
       out_.code[b].live_in.assign(in.begin(), in.end());

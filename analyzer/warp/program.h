@@ -1,5 +1,5 @@
-// A kernel compiled for evaluation: per block the steps that matter, with operands resolved to graph-wide register
-// numbers, numbers and addresses.
+// A kernel compiled for evaluation: per block the steps that matter, with operands resolved to registers, numbers and
+// addresses. Registers are those of the whole graph (of all its activations) that matter, numbered from 0.
 //
 // Only the slice is kept that the protocol is made of: what addresses, predicates and counts of events, branches and
 // their memory are computed from. Register reads and writes that matter to a pending tcgen05.ld (its results being
@@ -21,7 +21,7 @@ using ptx::kNone;
 struct Arg {
   enum class Kind : uint8_t {
     kNone,      // missing, or something that has no value here (a label)
-    kRegister,  // ref: graph-wide register; number is added
+    kRegister,  // ref: register; number is added
     kNumber,
     kSpecial,  // ref: Module::special_registers
     kShared,   // number is an offset in the CTA's shared memory
@@ -61,6 +61,7 @@ struct Code {
   // Set where nothing that matters depends on which way the block's branch goes: the block that all of its ways meet
   // in.
   uint32_t skip_to = kNone;
+  uint32_t condition = kNone;     // register that decides the block's branch
   std::vector<uint32_t> live_in;  // registers, ascending
   std::vector<uint32_t> loads;    // Program::loads that this block issues
 };
@@ -81,7 +82,7 @@ struct Program {
   std::vector<LoadSite> loads;
   std::vector<std::vector<uint32_t>> load_sets;  // each ascending
   std::vector<ptx::OperandRoles> roles;
-  std::vector<uint8_t> register_width;  // graph-wide
+  std::vector<uint8_t> register_width;  // by register
 
   explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
 };
