@@ -49,6 +49,7 @@ void follow_warps(Analysis& a) {
       warp::Setting setting;
       setting.program = a.program.get();
       setting.terms = a.terms.get();
+      setting.replays = a.replays.get();
       setting.launch = a.launch;
       setting.rank = rank;
       setting.warp = w;
@@ -192,6 +193,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->graph = kernel::build_graph(module, kernel);
   a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
   a->terms = std::make_unique<warp::Terms>();
+  a->replays = std::make_unique<warp::Replays>();
   follow_warps(*a);
   infer_block(*a);
   a->joint = std::make_shared<const Joint>(run_jointly(*a, setting));

@@ -22,6 +22,7 @@ struct Analysis {
   kernel::Graph graph;
   std::unique_ptr<warp::Program> program;
   std::unique_ptr<warp::Terms> terms;
+  std::unique_ptr<warp::Replays> replays;
   std::vector<warp::WarpGraph> warps;  // by rank, then by warp
 
   std::shared_ptr<const Joint> joint;  // all warps stepped together

@@ -125,7 +125,7 @@ void Model::take_back(size_t changes) {
 }
 
 bool Model::holds(uint32_t term) {
-  known_.resize(terms_.size());
+  known_.grow(terms_.size());
   return (evaluate(term).number & 1) != 0;
 }
 

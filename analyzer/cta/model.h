@@ -31,7 +31,7 @@ public:
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
   uint64_t number(const warp::Value& value) {
-    known_.resize(terms_.size());
+    known_.grow(terms_.size());
     return evaluate(value);
   }
 
@@ -72,7 +72,7 @@ private:
   bool is_plausible(uint32_t leaf, uint64_t number) const;
 
   const warp::Terms& terms_;
-  std::vector<Known> known_;            // by term; a leaf's number is what it is given
+  warp::Sparse<Known> known_;           // by term; a leaf's number is what it is given
   std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
   uint64_t clock_ = 1;
   uint64_t began_ = 1;          // when the decision under way began

@@ -112,7 +112,8 @@ Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n
       number(n),
       known(warps),
       at_fence(warps),
-      unfenced(warps) {}
+      unfenced(warps),
+      loads(ground.analysis->program->loads.size()) {}
 
 Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
     : ground_(ground),
@@ -136,6 +137,7 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       w->index = static_cast<uint32_t>(warps_.size());
       w->machine.common = this;
       w->machine.serial = &serial_;
+      w->machine.replays = ground.analysis->replays.get();
       if (w->machine.existing() == 0) {
         w->state = State::kOver;
       } else {
@@ -158,7 +160,7 @@ void Run::release(Warp& w, uint32_t instruction) {
   Release r;
   r.event = w.known.any.event(w.index);
   r.instruction = instruction;
-  for (const auto& [load, operation] : w.loads) r.used.emplace_back(operation, operations_[operation].used);
+  w.loads.each([&](uint32_t operation) { r.used.emplace_back(operation, operations_[operation].used); });
   w.releases.push_back(std::move(r));
 }
 
@@ -382,9 +384,16 @@ bool Run::advance(Warp& w) {
     w.machine.active = w.waiting.front().at.lanes;
     const warp::Code& code = program_.code[block];
     while (w.step < code.last && !stopped_) {
-      if (!run_step(w, w.step)) break;
-      ++w.step;
-      ++steps;
+      if (const uint32_t straight = program_.steps[w.step].straight; straight != kNone) {
+        const warp::Straight& s = program_.straights[straight];
+        w.machine.run(s);
+        w.step = s.last;
+        steps += s.last - s.first;
+      } else {
+        if (!run_step(w, w.step)) break;
+        ++w.step;
+        ++steps;
+      }
       progress = true;
     }
     if (stopped_ || w.state != State::kReady || w.step < code.last) break;
@@ -585,7 +594,12 @@ bool Run::leave(Warp& w, uint32_t b) {
         bool first = choose(w, b, &unusual);
         const bool wish = first;
         if (t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
-          if (!model_.decide(t.term, first != t.inverted)) {
+          const bool holds = model_.holds(t.term) == (first != t.inverted);
+          Patience& patience = patience_[{b, first}];
+          const bool tries = holds || patience.has();
+          const bool granted = tries && model_.decide(t.term, first != t.inverted);
+          if (tries && !holds) patience.note(granted);
+          if (!granted) {
             first = !first;
             model_.decide(t.term, first != t.inverted);
           }
@@ -726,9 +740,8 @@ bool Run::run_step(Warp& w, uint32_t n) {
       const Truth guard = w.machine.guard_of(step);
       lanes = guard.yes | guard.unknown;
     }
-    const std::vector<uint32_t>& set = program_.load_sets[step.loads];
-    for (const auto& [load, operation] : w.loads) {
-      if (warp::contains(set, load)) operations_[operation].used |= lanes;
+    for (uint32_t load : program_.load_sets[step.loads]) {
+      w.loads.each_of(load, [&](uint32_t operation) { operations_[operation].used |= lanes; });
     }
     return true;
   }

@@ -56,6 +56,39 @@ private:
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
 };
 
+// The loads of a warp that it has not waited for.
+class PendingLoads {
+public:
+  explicit PendingLoads(size_t loads) : newest_(loads, kNone) {}
+  void add(uint32_t load, uint32_t operation) {
+    all_.push_back({load, operation, newest_[load]});
+    newest_[load] = static_cast<uint32_t>(all_.size() - 1);
+  }
+  void clear() {
+    for (const Pending& p : all_) newest_[p.load] = kNone;
+    all_.clear();
+  }
+  bool empty() const { return all_.empty(); }
+  // The operations of all, in the order of their issue.
+  template <typename F>
+  void each(F&& f) const {
+    for (const Pending& p : all_) f(p.operation);
+  }
+  // Those of one of Program::loads.
+  template <typename F>
+  void each_of(uint32_t load, F&& f) const {
+    for (uint32_t n = newest_[load]; n != kNone; n = all_[n].previous) f(all_[n].operation);
+  }
+
+private:
+  struct Pending {
+    uint32_t load, operation;
+    uint32_t previous;  // of the same load: in all_
+  };
+  std::vector<Pending> all_;
+  std::vector<uint32_t> newest_;  // by load: in all_
+};
+
 class Run : private warp::CommonMemory {
 public:
   Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
@@ -115,7 +148,7 @@ private:
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
     std::map<uint32_t, uint32_t> rounds;               // by loop
-    std::vector<std::pair<uint32_t, uint32_t>> loads;  // pending: Program::loads, operation
+    PendingLoads loads;
     std::vector<uint32_t> stores;                      // pending: operations
     std::vector<uint32_t> uncommitted;                 // operations
     uint32_t commits = 0;
@@ -264,6 +297,20 @@ private:
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
+  // Finding numbers for what is not possible costs much, and a loop asks for it each time round: a branch whose wish was
+  // refused again and again is asked more and more seldom.
+  class Patience {
+  public:
+    bool has() { return pause_ == 0 || pause_-- == 0; }
+    void note(bool granted) {
+      times_ = granted ? 0 : times_ + 1;
+      pause_ = times_ < 3 ? 0 : 1u << std::min(times_ - 3, 6u);
+    }
+
+  private:
+    unsigned times_ = 0, pause_ = 0;
+  };
+  std::map<std::pair<uint32_t, bool>, Patience> patience_;  // by block, and the way that is wished for
   unsigned refused_ = 0;  // wishes of this policy alone that the model ruled out
   bool differs_ = false;  // one was granted
   const Ground& ground_;

@@ -116,9 +116,8 @@ void Run::load_not_waited(Warp& w, uint32_t operation, uint32_t at) {
   s.used = a.used;
   if (release == nullptr) return;
   // What is used behind the arrival does not help those that it lets go on.
-  for (const auto& [pending, used] : release->used) {
-    if (pending == operation) s.used = used;
-  }
+  const auto pending = std::lower_bound(release->used.begin(), release->used.end(), std::pair{operation, 0u});
+  if (pending != release->used.end() && pending->first == operation) s.used = pending->second;
 }
 
 void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
@@ -372,7 +371,7 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
       break;
     case Tcgen05::kWaitLd:
       tick(w);
-      for (const auto& [load, operation] : w.loads) operations_[operation].waited = w.known.any.event(w.index);
+      w.loads.each([&](uint32_t operation) { operations_[operation].waited = w.known.any.event(w.index); });
       w.loads.clear();
       add_log(w, step.instruction, lanes, "");
       break;
@@ -615,7 +614,7 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   if (is_store) {
     w.stores.push_back(op);
   } else {
-    w.loads.emplace_back(step.loads, op);
+    w.loads.add(step.loads, op);
     w.machine.write_unknowns(step, lanes, warp::Uniformity::kLane, n);
   }
   const Place at = place(w, address, lanes);

@@ -47,6 +47,7 @@ public:
         terms_(*setting.terms),
         machine_(program_, terms_, setting_.launch, setting.rank, setting.warp, setting.others) {
     machine_.generation = setting.exchange;
+    machine_.replays = setting.replays;
     out_.graph.rank = setting.rank;
     out_.graph.warp = setting.warp;
     out_.graph.lanes = machine_.existing();
@@ -519,7 +520,14 @@ private:
     snapshot_ = kNone;
     for (;;) {
       const Code& code = program_.code[b];
-      for (uint32_t n = code.first; n < code.last; ++n) run_step(n);
+      for (uint32_t n = code.first; n < code.last;) {
+        if (const uint32_t straight = program_.steps[n].straight; straight != kNone) {
+          machine_.run(program_.straights[straight]);
+          n = program_.straights[straight].last;
+        } else {
+          run_step(n++);
+        }
+      }
       out_.graph.steps += code.last - code.first + 1;
       if (out_.graph.steps > setting_.step_budget) {
         stopped_ = true;

@@ -14,12 +14,14 @@
 #include "analyzer/warp/events.h"
 #include "analyzer/warp/memory.h"
 #include "analyzer/warp/program.h"
+#include "analyzer/warp/replays.h"
 
 namespace tmemlint::warp {
 
 struct Setting {
   const Program* program = nullptr;
   Terms* terms = nullptr;
+  Replays* replays = nullptr;
   kernel::Launch launch;
   uint32_t rank = 0;                        // of the CTA in its cluster
   uint32_t warp = 0;                        // in the CTA

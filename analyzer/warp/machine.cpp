@@ -102,6 +102,7 @@ Value Machine::of_lane(const Value& value, unsigned lane, unsigned width) {
 }
 
 Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
+  ++others_asked_;
   if (serial != nullptr) return terms_.opaque(kSerialSite, ++*serial, uniformity, 0, width);
   return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
 }
@@ -153,7 +154,9 @@ void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t s
   if ((lanes & existing_ & present) == (existing_ & present)) {
     r = value;
   } else {
-    r = terms_.blend(lanes, value, r, site | (uint64_t{warp_} << 40), loops, a.width);
+    ++others_asked_;
+    const uint64_t name = serial != nullptr ? kSerialSite | ++*serial : site | (uint64_t{warp_} << 40);
+    r = terms_.blend(lanes, value, r, name, loops, a.width);
   }
 }
 
@@ -202,6 +205,7 @@ Truth Machine::truth_of(const Value& p, uint32_t lanes) {
     ((terms_.number_in(p, l) & 1) != 0 ? out.yes : out.no) |= 1u << l;
   }
   if (based == 0) return out;
+  ++others_asked_;
   const Terms::Parts parts = terms_.parts(p.base);
   const uint64_t offset = terms_.number_in(p, static_cast<unsigned>(std::countr_zero(based)));
   const bool plain = parts.size() == 1 && parts[0].coefficient == 1 && (offset & 1) == 0;
@@ -306,6 +310,33 @@ void Machine::execute(const Step& step, uint32_t number) {
     default:
       break;
   }
+}
+
+void Machine::run(const Straight& s) {
+  const std::vector<uint32_t>& refs = program_.straight_refs;
+  const uint32_t number = program_.steps[s.first].straight;
+  // Where some lanes' registers stay as they are, more goes in than what the steps read.
+  const bool whole = (active & existing_ & present) == (existing_ & present);
+  if (replays == nullptr || !whole) {
+    for (uint32_t n = s.first; n < s.last; ++n) execute(program_.steps[n], n);
+    return;
+  }
+  from_.clear();
+  from_.push_back(Value::of(active));
+  if (s.of_rank) from_.push_back(Value::of(rank_));
+  for (uint32_t n = s.reads; n < s.specials; ++n) from_.push_back(registers[refs[n]]);
+  for (uint32_t n = s.specials; n < s.writes; ++n) from_.push_back(specials_[refs[n]]);
+  if (const Value* known = replays->find(number, from_, terms_.version())) {
+    for (uint32_t n = s.writes; n < s.end; ++n) registers[refs[n]] = *known++;
+    return;
+  }
+  const uint64_t asked = others_asked_;
+  const uint64_t version = terms_.version();
+  for (uint32_t n = s.first; n < s.last; ++n) execute(program_.steps[n], n);
+  if (others_asked_ != asked || terms_.version() != version) return;
+  to_.clear();
+  for (uint32_t n = s.writes; n < s.end; ++n) to_.push_back(registers[refs[n]]);
+  replays->add(number, from_, to_, version);
 }
 
 void Machine::pure(const Step& step, const Meaning& m) {

@@ -10,6 +10,7 @@
 #include "analyzer/warp/facts.h"
 #include "analyzer/warp/memory.h"
 #include "analyzer/warp/program.h"
+#include "analyzer/warp/replays.h"
 
 namespace tmemlint::warp {
 
@@ -53,6 +54,7 @@ public:
   uint64_t generation = 0;           // of what the other warps write; names what is read from them
   CommonMemory* common = nullptr;    // shared and global memory, when the driver keeps it; `others` is not asked then
   uint64_t* serial = nullptr;        // counts unknowns, when each time that code runs gives new ones
+  Replays* replays = nullptr;        // what straight runs were seen to do
   SharedWrites writes;               // what was written to shared memory so far, on any path
   std::vector<Extent> shared_reads;  // what was read of shared memory so far, on any path
 
@@ -61,6 +63,8 @@ public:
   const Program& program() const { return program_; }
   Terms& terms() { return terms_; }
 
+  // Executes a straight run, or does what it was seen to do before.
+  void run(const Straight& straight);
   // Executes a step that is not an event (those only change what `write` and `store` are told by the driver).
   void execute(const Step& step, uint32_t step_number);
   const Meaning& meaning(const Step& step) const;
@@ -69,6 +73,7 @@ public:
   Value read_register(uint32_t r) {
     const Value& v = registers[r];
     if (v.base == 0 || !terms_.is_selection(v.base)) return v;
+    ++others_asked_;
     return resolve(terms_, facts, v);
   }
   // The generic address that a bracketed operand names in a state space.
@@ -121,7 +126,9 @@ private:
   uint32_t existing_ = kAllLanes;
   std::vector<const SharedWrites*> others_;
   std::vector<Value> specials_;
-  uint64_t step_ = 0;  // number of the step being executed
+  uint64_t step_ = 0;          // number of the step being executed
+  uint64_t others_asked_ = 0;  // times that a result came from more than registers: from facts, or a new unknown
+  std::vector<Value> from_, to_;  // scratch of `run`
   Truth guard_;        // of the step being executed
 };
 

@@ -780,6 +780,16 @@ private:
         }
       }
     }
+    std::vector<uint64_t> behind(words);
+    for (size_t b = 0; b < blocks; ++b) {
+      std::fill(behind.begin(), behind.end(), 0);
+      const uint32_t* successors = next_begin(out_, static_cast<uint32_t>(b));
+      for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(b)); ++k) {
+        for (size_t w = 0; w < words; ++w) behind[w] |= live[successors[k] * words + w];
+      }
+      if (out_.code[b].condition != kNone) behind[out_.code[b].condition / 64] |= uint64_t{1} << (out_.code[b].condition % 64);
+      find_straights(out_.code[b], behind);
+    }
     std::vector<uint32_t> in;
     for (size_t b = 0; b < blocks; ++b) {
       in.clear();
@@ -790,6 +800,97 @@ private:
       }
       out_.code[b].live_in.assign(in.begin(), in.end());
     }
+  }
+
+  // --- straight runs ---
+
+  static constexpr uint32_t kShortest = 2;
+  static constexpr uint32_t kLongest = 24;  // the longer, the less likely it is to start from the same again
+
+  bool only_computes(const Step& step) const {
+    if (step.kind != Step::Kind::kInstruction) return false;
+    switch (meaning(step.instruction).action) {
+      case Action::kPure:
+      case Action::kCompare:
+      case Action::kMulAdd:
+      case Action::kMove:
+      case Action::kConvert:
+      case Action::kToShared:
+      case Action::kFromShared:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // `live`: the registers that are needed behind the block.
+  void find_straights(const Code& code, std::vector<uint64_t>& live) {
+    auto is_live = [&](uint32_t r) { return ((live[r / 64] >> (r % 64)) & 1) != 0; };
+    auto begin_life = [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); };
+    auto end_life = [&](uint32_t r) { live[r / 64] &= ~(uint64_t{1} << (r % 64)); };
+    auto step_back = [&](const Step& step) {
+      if (step.kind != Step::Kind::kUse && step.kind != Step::Kind::kOverwrite) {
+        each_arg(step, [&](const Arg& a, bool written) {
+          if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) end_life(a.ref);
+        });
+        each_arg(step, [&](const Arg& a, bool written) {
+          if (a.kind == Arg::Kind::kRegister && (!written || a.address || step.guard != kNone)) begin_life(a.ref);
+        });
+      }
+      if (step.guard != kNone) begin_life(step.guard);
+    };
+    for (uint32_t end = code.last; end > code.first;) {
+      uint32_t first = end;
+      while (first > code.first && end - first < kLongest && only_computes(out_.steps[first - 1])) --first;
+      if (end - first < kShortest) {
+        step_back(out_.steps[--end]);
+        continue;
+      }
+      Straight s;
+      s.first = first;
+      s.last = end;
+      std::vector<uint32_t> written, specials;
+      for (uint32_t n = first; n < end; ++n) {
+        each_arg(out_.steps[n], [&](const Arg& a, bool is_written) {
+          if (a.kind == Arg::Kind::kRegister && is_written && !a.address && is_live(a.ref)) add_once(written, a.ref);
+          if (a.kind == Arg::Kind::kSpecial) add_once(specials, a.ref);
+          s.of_rank = s.of_rank || a.kind == Arg::Kind::kShared;
+        });
+      }
+      // What it starts from is what is needed before it for its own sake.
+      std::vector<uint32_t> read;
+      std::vector<uint32_t> overwritten;
+      for (uint32_t n = first; n < end; ++n) {
+        const Step& step = out_.steps[n];
+        auto use = [&](uint32_t r) {
+          if (std::find(overwritten.begin(), overwritten.end(), r) == overwritten.end()) add_once(read, r);
+        };
+        if (step.guard != kNone) use(step.guard);
+        each_arg(step, [&](const Arg& a, bool is_written) {
+          if (a.kind == Arg::Kind::kRegister && (!is_written || a.address || step.guard != kNone)) use(a.ref);
+        });
+        each_arg(step, [&](const Arg& a, bool is_written) {
+          if (a.kind == Arg::Kind::kRegister && is_written && !a.address && step.guard == kNone) {
+            add_once(overwritten, a.ref);
+          }
+        });
+      }
+      std::vector<uint32_t>& refs = out_.straight_refs;
+      s.reads = static_cast<uint32_t>(refs.size());
+      refs.insert(refs.end(), read.begin(), read.end());
+      s.specials = static_cast<uint32_t>(refs.size());
+      refs.insert(refs.end(), specials.begin(), specials.end());
+      s.writes = static_cast<uint32_t>(refs.size());
+      refs.insert(refs.end(), written.begin(), written.end());
+      s.end = static_cast<uint32_t>(refs.size());
+      out_.steps[first].straight = static_cast<uint32_t>(out_.straights.size());
+      out_.straights.push_back(s);
+      while (end > first) step_back(out_.steps[--end]);
+    }
+  }
+
+  static void add_once(std::vector<uint32_t>& to, uint32_t r) {
+    if (std::find(to.begin(), to.end(), r) == to.end()) to.push_back(r);
   }
 
   template <typename F>

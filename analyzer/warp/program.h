@@ -54,6 +54,17 @@ struct Step {
   uint16_t vector_count = 0;
   uint32_t loads = 0;      // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
   uint32_t roles = kNone;  // tcgen05: index into Program::roles
+  uint32_t straight = kNone;  // the straight run that begins here: index into Program::straights
+};
+
+// Steps, one behind the other, that only compute registers from registers and from what is the same for all of a
+// warp's run (special registers, the CTA's rank).
+struct Straight {
+  uint32_t first = 0, last = 0;  // Program::steps
+  // In Program::straight_refs: the registers it starts from, the special registers it reads, and those of the registers
+  // it writes that are needed behind it.
+  uint32_t reads = 0, specials = 0, writes = 0, end = 0;
+  bool of_rank = false;  // it computes addresses of the CTA's own shared memory
 };
 
 struct Code {
@@ -83,6 +94,8 @@ struct Program {
   std::vector<std::vector<uint32_t>> load_sets;  // each ascending
   std::vector<ptx::OperandRoles> roles;
   std::vector<uint8_t> register_width;  // by register
+  std::vector<Straight> straights;
+  std::vector<uint32_t> straight_refs;
 
   explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
 };

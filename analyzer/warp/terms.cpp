@@ -519,7 +519,7 @@ std::optional<std::vector<uint64_t>> Terms::enumerate(const Value& value, unsign
   cut_short_ = false;
   closed_.resize(terms_.size(), false);
   marked_.resize(terms_.size(), false);
-  worked_.resize(terms_.size());
+  worked_.grow(terms_.size());
   const bool collected = collect_joins(value.base, joins_, 0);
   // Conditions on the way, which may be known without what they are computed from.
   conditions_.clear();

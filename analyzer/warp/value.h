@@ -150,6 +150,25 @@ private:
   size_t size_ = 0;
 };
 
+// A table by number of which only the parts that are asked for come into being.
+template <typename T>
+class Sparse {
+public:
+  // Must hold more than any number that is asked for.
+  void grow(size_t size) {
+    if (blocks_.size() * kBlock < size) blocks_.resize((size + kBlock - 1) / kBlock);
+  }
+  T& operator[](size_t n) {
+    std::unique_ptr<T[]>& block = blocks_[n / kBlock];
+    if (block == nullptr) block = std::make_unique<T[]>(kBlock);
+    return block[n % kBlock];
+  }
+
+private:
+  static constexpr size_t kBlock = 64;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+};
+
 // Finds by content what is numbered 1, 2, … in the order in which it is added.
 class ContentIndex {
 public:
@@ -201,6 +220,8 @@ public:
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
+  // Another number after anything that `apply` goes by has changed.
+  uint64_t version() const { return zero_bits_changes_; }
   // Has to be called after a join's list became another one.
   void list_changed() { ++lists_; }
   // Gives a join its list, or takes it away.
@@ -360,7 +381,7 @@ private:
   mutable bool cut_short_ = false;
   mutable std::vector<bool> marked_;
   mutable std::vector<uint32_t> trail_;
-  mutable std::vector<Worked> worked_;
+  mutable Sparse<Worked> worked_;
   // The choices of the joins at hand, one join after the other.
   struct Choices {
     uint32_t term = 0;
