@@ -64,7 +64,8 @@ public:
                         std::to_string(untried) + " were taken one way");
     }
     if (!reasons.empty()) {
-      std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) + " scenarios only: ";
+      std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios) +
+                           (out_.scenarios == 1 ? " scenario" : " scenarios") + " only: ";
       for (size_t n = 0; n < reasons.size(); ++n) reason += (n == 0 ? "" : ", and ") + reasons[n];
       note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
@@ -80,13 +81,12 @@ private:
   };
 
   Outcome scenario(const Policy& policy) {
-    const uint64_t spent = out_.steps + work_;
-    if (spent >= setting_.step_budget) {
+    if (spent_ >= setting_.step_budget) {
       unfinished_ = true;
       return {};
     }
     // One scenario among others must not use up what is for all of them.
-    const uint64_t rest = setting_.step_budget - spent + 1;
+    const uint64_t rest = setting_.step_budget - spent_ + 1;
     uint64_t most = rest;
     if (usual_ != 0) most = std::min(rest, std::max(4 * usual_ + 4000, rest / std::max<size_t>(1, left_)));
     if (left_ != 0) --left_;
@@ -94,8 +94,8 @@ private:
     run.go();
     ++out_.scenarios;
     out_.steps += run.steps;
-    work_ += run.work;
-    if (usual_ == 0) usual_ = run.steps + run.work;
+    spent_ += run.cost();
+    if (usual_ == 0) usual_ = run.cost();
     if (run.over_budget && most == rest) unfinished_ = true;
     if (run.over_budget && most != rest) ++cut_short_;
     out_.asked += run.asked;
@@ -203,8 +203,8 @@ private:
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come
   unsigned cut_short_ = 0;   // scenarios that took more than their share
-  uint64_t work_ = 0;
-  uint64_t usual_ = 0;  // steps of the first scenario
+  uint64_t spent_ = 0;  // of the budget
+  uint64_t usual_ = 0;  // of the budget, by the first scenario
 };
 
 }  // namespace

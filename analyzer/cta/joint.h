@@ -108,7 +108,8 @@ struct Joint {
 
 struct JointSetting {
   bool log = false;
-  uint64_t step_budget = 300'000;  // of all scenarios; the first one may take as many by itself
+  // Of all scenarios; the first one may take as many by itself. What is only replayed counts little.
+  uint64_t step_budget = 300'000;
 };
 
 struct Analysis;

@@ -386,7 +386,7 @@ bool Run::advance(Warp& w) {
     while (w.step < code.last && !stopped_) {
       if (const uint32_t straight = program_.steps[w.step].straight; straight != kNone) {
         const warp::Straight& s = program_.straights[straight];
-        w.machine.run(s);
+        if (w.machine.run(s)) spared += s.last - s.first - 1;
         w.step = s.last;
         steps += s.last - s.first;
       } else {
@@ -402,7 +402,7 @@ bool Run::advance(Warp& w) {
     const uint64_t tried = model_.attempts;
     leave(w, block);
     work += model_.attempts - tried;
-    if (steps + work > budget_) {
+    if (cost() > budget_) {
       over_budget = true;
       stopped_ = true;
     }

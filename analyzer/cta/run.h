@@ -105,7 +105,10 @@ public:
   bool chose_trips = false;
   bool guessed_data = false;  // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;
-  uint64_t work = 0;  // of deciding what is unknown, in steps
+  uint64_t work = 0;    // of deciding what is unknown, in steps
+  uint64_t spared = 0;  // steps that were only replayed
+  // What counts against the budget.
+  uint64_t cost() const { return steps + work - spared; }
   bool over_budget = false;
   bool nothing_new = false;  // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;     // every warp came to its end

@@ -312,14 +312,14 @@ void Machine::execute(const Step& step, uint32_t number) {
   }
 }
 
-void Machine::run(const Straight& s) {
+bool Machine::run(const Straight& s) {
   const std::vector<uint32_t>& refs = program_.straight_refs;
   const uint32_t number = program_.steps[s.first].straight;
   // Where some lanes' registers stay as they are, more goes in than what the steps read.
   const bool whole = (active & existing_ & present) == (existing_ & present);
   if (replays == nullptr || !whole) {
     for (uint32_t n = s.first; n < s.last; ++n) execute(program_.steps[n], n);
-    return;
+    return false;
   }
   from_.clear();
   from_.push_back(Value::of(active));
@@ -328,15 +328,16 @@ void Machine::run(const Straight& s) {
   for (uint32_t n = s.specials; n < s.writes; ++n) from_.push_back(specials_[refs[n]]);
   if (const Value* known = replays->find(number, from_, terms_.version())) {
     for (uint32_t n = s.writes; n < s.end; ++n) registers[refs[n]] = *known++;
-    return;
+    return true;
   }
   const uint64_t asked = others_asked_;
   const uint64_t version = terms_.version();
   for (uint32_t n = s.first; n < s.last; ++n) execute(program_.steps[n], n);
-  if (others_asked_ != asked || terms_.version() != version) return;
+  if (others_asked_ != asked || terms_.version() != version) return false;
   to_.clear();
   for (uint32_t n = s.writes; n < s.end; ++n) to_.push_back(registers[refs[n]]);
   replays->add(number, from_, to_, version);
+  return false;
 }
 
 void Machine::pure(const Step& step, const Meaning& m) {

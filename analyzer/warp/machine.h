@@ -63,8 +63,8 @@ public:
   const Program& program() const { return program_; }
   Terms& terms() { return terms_; }
 
-  // Executes a straight run, or does what it was seen to do before.
-  void run(const Straight& straight);
+  // Executes a straight run, or does what it was seen to do before: true then.
+  bool run(const Straight& straight);
   // Executes a step that is not an event (those only change what `write` and `store` are told by the driver).
   void execute(const Step& step, uint32_t step_number);
   const Meaning& meaning(const Step& step) const;
