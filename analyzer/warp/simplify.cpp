@@ -29,7 +29,7 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   }
   if (count > 3) return apply_anew(o, args, count);
   // Warps, rounds of loops and scenarios ask the same again and again.
-  constexpr size_t kRemembered = 2048;
+  constexpr size_t kRemembered = 512;
   if (applied_.empty()) applied_.resize(kRemembered);
   uint64_t h =
       static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^ (uint64_t{o.aux} << 20);

@@ -34,7 +34,7 @@ uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint6
     const Term& t = terms_[found];
     return t.kind == kind && t.width == width && t.operation == operation && t.site == site && t.part == part &&
            t.args.size() == arg_count && std::equal(t.args.begin(), t.args.end(), args) &&
-           (coefficients == nullptr || std::equal(t.coefficients.begin(), t.coefficients.end(), coefficients));
+           (coefficients == nullptr || std::equal(coefficients, coefficients + arg_count, t.coefficients));
   });
   if (known != 0) return known;
   index_.add(h);
@@ -45,8 +45,8 @@ uint32_t Terms::intern(TermKind kind, unsigned width, Operation operation, uint6
   term.operation = operation;
   term.site = site;
   term.part = part;
-  term.args.assign(args, args + arg_count);
-  if (coefficients != nullptr) term.coefficients.assign(coefficients, coefficients + arg_count);
+  term.args = {args_.keep(args, arg_count), arg_count};
+  if (coefficients != nullptr) term.coefficients = coefficients_.keep(coefficients, arg_count);
   fill(term);
   return fresh;
 }

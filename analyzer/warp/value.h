@@ -7,11 +7,13 @@
 // equal fields, so comparison is memberwise. A predicate is a value that is 0 or 1.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,24 +97,47 @@ enum class TermKind : uint8_t {
   kAllocation,  // the address that an alloc returned
 };
 
+// A vector of something that most of its owners have none of.
+template <typename T>
+class Rare {
+public:
+  size_t size() const { return values_ == nullptr ? 0 : values_->size(); }
+  bool empty() const { return size() == 0; }
+  const T* begin() const { return values_ == nullptr ? nullptr : values_->data(); }
+  const T* end() const { return begin() + size(); }
+  const T& front() const { return values_->front(); }
+  void push_back(const T& value) {
+    if (values_ == nullptr) values_ = std::make_unique<std::vector<T>>();
+    values_->push_back(value);
+  }
+  void clear() { values_.reset(); }
+  Rare& operator=(std::vector<T> values) {
+    values_ = values.empty() ? nullptr : std::make_unique<std::vector<T>>(std::move(values));
+    return *this;
+  }
+  bool operator==(const std::vector<T>& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+private:
+  std::unique_ptr<std::vector<T>> values_;
+};
+
 struct Term {
   TermKind kind = TermKind::kNone;
   Uniformity uniformity = Uniformity::kCta;
   uint8_t width = 64;
-  Operation operation;                 // kPure
-  std::vector<Value> args;             // kPure, kSum
-  std::vector<uint64_t> coefficients;  // kSum
-  uint64_t site = 0;                   // kOpaque, kJoin, kAllocation: what makes it that one
-  uint64_t part = 0;
-  uint64_t loops = 0;      // set of loops that give it a new value each time round
-  uint64_t zero_bits = 0;  // bits that are 0 whatever the value is
-  // kJoin: the values it may have; meaningful when `listed`.
-  std::vector<Value> set;
-  bool listed = false;
-  uint32_t generation = 0;
+  bool listed = false;  // kJoin: `set` is what it may be
   // Of an unknown: something is divided by it, by a multiplier that is another unknown; by 1 there is none. The two
   // belong together, so that any other number for it alone is not a division.
   bool divisor = false;
+  Operation operation;                     // kPure
+  std::span<const Value> args;             // kPure, kSum
+  const uint64_t* coefficients = nullptr;  // kSum: as many as args
+  uint64_t site = 0;                       // kOpaque, kJoin, kAllocation: what makes it that one
+  uint64_t part = 0;
+  uint64_t loops = 0;      // set of loops that give it a new value each time round
+  uint64_t zero_bits = 0;  // bits that are 0 whatever the value is
+  Rare<Value> set;         // kJoin: the values it may have; meaningful when `listed`
+  uint32_t generation = 0;
   uint32_t depth = 0;  // of nested operations
 };
 
@@ -148,6 +173,28 @@ private:
   static constexpr size_t kBlock = 128;
   std::vector<std::unique_ptr<T[]>> blocks_;
   size_t size_ = 0;
+};
+
+// Keeps short runs of elements that never change and stay where they are.
+template <typename T>
+class Kept {
+public:
+  const T* keep(const T* from, size_t count) {
+    if (count == 0) return nullptr;
+    if (blocks_.empty() || used_ + count > kBlock) {
+      blocks_.push_back(std::make_unique<T[]>(std::max(count, kBlock)));
+      used_ = 0;
+    }
+    T* to = blocks_.back().get() + used_;
+    std::copy(from, from + count, to);
+    used_ += count;
+    return to;
+  }
+
+private:
+  static constexpr size_t kBlock = 512;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  size_t used_ = 0;  // of the last block
 };
 
 // A table by number of which only the parts that are asked for come into being.
@@ -352,6 +399,8 @@ private:
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   Growing<Term> terms_;
+  Kept<Value> args_;  // of all terms
+  Kept<uint64_t> coefficients_;
   std::vector<Lanes> tables_;
   std::vector<Interval> spreads_;  // by table: its smallest and largest offset
   // The last results of `apply`, by the hash of what was asked for.
