@@ -150,10 +150,10 @@ private:
     std::pair<uint32_t, uint32_t> failed{kNone, 0};  // a try_wait that was not complete: its step and its phase
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
-    std::map<uint32_t, uint32_t> rounds;               // by loop
+    std::map<uint32_t, uint32_t> rounds;  // by loop
     PendingLoads loads;
-    std::vector<uint32_t> stores;                      // pending: operations
-    std::vector<uint32_t> uncommitted;                 // operations
+    std::vector<uint32_t> stores;       // pending: operations
+    std::vector<uint32_t> uncommitted;  // operations
     uint32_t commits = 0;
     struct ProxyFence {
       uint32_t event = 0;
@@ -300,8 +300,8 @@ private:
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
-  // Finding numbers for what is not possible costs much, and a loop asks for it each time round: a branch whose wish was
-  // refused again and again is asked more and more seldom.
+  // Finding numbers for what is not possible costs much, and a loop asks for it each time round: a branch whose wish
+  // was refused again and again is asked more and more seldom.
   class Patience {
   public:
     bool has() { return pause_ == 0 || pause_-- == 0; }
@@ -314,8 +314,8 @@ private:
     unsigned times_ = 0, pause_ = 0;
   };
   std::map<std::pair<uint32_t, bool>, Patience> patience_;  // by block, and the way that is wished for
-  unsigned refused_ = 0;  // wishes of this policy alone that the model ruled out
-  bool differs_ = false;  // one was granted
+  unsigned refused_ = 0;                                    // wishes of this policy alone that the model ruled out
+  bool differs_ = false;                                    // one was granted
   const Ground& ground_;
   const Policy& policy_;
   const kernel::Graph& graph_;
@@ -349,8 +349,16 @@ private:
   std::deque<Arrival> under_way_;
   std::vector<Operation> operations_;
   std::vector<Access> accesses_;
-  std::vector<uint32_t> checked_;                               // by access: the access it was last held against
-  std::vector<std::pair<uint32_t, Sighting>> unwritten_reads_;  // access, what it will be if nothing excuses it
+  std::vector<uint32_t> checked_;  // by access: the access it was last held against
+  // A read of columns that nothing has written: a finding in the end if nothing excuses it.
+  struct UnwrittenRead {
+    uint32_t access, warp;
+    uint32_t alloc;  // instruction
+    uint32_t columns;
+    int64_t offset;  // from the allocation's first column
+    bool zero_trips;
+  };
+  std::vector<UnwrittenRead> unwritten_reads_;
   std::vector<Allocation> allocations_;
   std::unordered_map<uint32_t, uint32_t> allocation_of_;  // by term
   std::vector<Columns> columns_;                          // by rank

@@ -190,13 +190,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   });
   if (writes && own) wrote_.insert(here);
   if (reads && !any_written && own && of != nullptr && of->live) {
-    Sighting s;
-    s.first = at.offset;
-    s.second = columns;
-    s.zero_trips = chose_trips && policy_.trips == 0;
-    s.other = of->instruction;
-    s.warp = w.index;
-    unwritten_reads_.emplace_back(id, s);
+    unwritten_reads_.push_back({id, w.index, of->instruction, columns, at.offset, chose_trips && policy_.trips == 0});
   }
   if (writes && !certain && of != nullptr) {
     // How far it reaches is not known: what lies behind counts as written.
@@ -920,14 +914,14 @@ void Run::finish() {
     loop_never_ran =
         loop_never_ran || std::none_of(writers.begin(), writers.end(), [&](uint32_t i) { return wrote_.contains(i); });
   }
-  for (auto& [access, what] : unwritten_reads_) {
-    if (accesses_[access].excused) continue;
-    Sighting& s = see(Fault::kUninitialized, *warps_[what.warp], operations_[accesses_[access].operation].instruction,
-                      what.other);
-    s.first = what.first;
-    s.second = what.second;
+  for (const UnwrittenRead& r : unwritten_reads_) {
+    if (accesses_[r.access].excused) continue;
+    const Operation& read = operations_[accesses_[r.access].operation];
+    Sighting& s = see(Fault::kUninitialized, *warps_[r.warp], read.instruction, r.alloc);
+    s.first = r.offset;
+    s.second = r.columns;
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
-    s.zero_trips = what.zero_trips || (loop_never_ran && !operations_[accesses_[access].operation].by_commit());
+    s.zero_trips = r.zero_trips || (loop_never_ran && !read.by_commit());
   }
   // A barrier that nobody waits on has no rounds.
   std::set<uint32_t> seen;

@@ -35,6 +35,7 @@ struct State {
   Memory memory;
   Facts facts;
   Protocol protocol;
+  uint32_t picture = kNone;  // in WarpGraph::protocols: what `protocol` was last kept as, if it has not changed since
   uint32_t node = kNone;
 };
 
@@ -322,12 +323,13 @@ private:
       s.memory.replace(std::move(cells));
     }
     s.facts.forget(terms_, bit);
-    for (PendingLoad& p : s.protocol.loads) {
-      if ((terms_.loops(p.address) & bit) != 0) p.address = somewhere(p.step, bit);
-    }
-    for (PendingStore& p : s.protocol.stores) {
-      if ((terms_.loops(p.address) & bit) != 0) p.address = somewhere(p.step, bit);
-    }
+    auto forget = [&](auto& pending) {
+      if ((terms_.loops(pending.address) & bit) == 0) return;
+      pending.address = somewhere(pending.step, bit);
+      s.picture = kNone;
+    };
+    std::for_each(s.protocol.loads.begin(), s.protocol.loads.end(), forget);
+    std::for_each(s.protocol.stores.begin(), s.protocol.stores.end(), forget);
   }
 
   Value somewhere(uint32_t step, uint64_t bit) {
@@ -439,7 +441,10 @@ private:
     const Facts before = existing.facts;
     existing.facts.join(s.facts);
     changed = changed || !(before == existing.facts);
-    changed = merge_protocol(existing.protocol, s.protocol) || changed;
+    if (merge_protocol(existing.protocol, s.protocol)) {
+      existing.picture = kNone;
+      changed = true;
+    }
     return changed || listing_changed_;
   }
 
@@ -517,7 +522,8 @@ private:
     protocol_ = s.protocol;
     node_ = s.node;
     block_ = b;
-    snapshot_ = kNone;
+    snapshot_ = s.picture;
+    snapshot_without_loads_ = kNone;
     for (;;) {
       const Code& code = program_.code[b];
       for (uint32_t n = code.first; n < code.last;) {
@@ -547,7 +553,6 @@ private:
       node_ = static_cast<uint32_t>(out_.graph.nodes.size());
       out_.graph.nodes.push_back(node);
       block_ = b;
-      snapshot_ = kNone;
     }
   }
 
@@ -581,7 +586,7 @@ private:
       case Ending::kExit: {
         Event& e = event(Event::Kind::kExit, kNone, lanes);
         e.instruction = block.ender;
-        protocol_.exited |= lanes;
+        change().exited |= lanes;
         if (!others.empty()) go(std::move(others), -1, true);
         return false;
       }
@@ -608,6 +613,7 @@ private:
   void go(std::vector<Waiting> waiting, int8_t decision, bool is_last = false) {
     State next;
     next.waiting = std::move(waiting);
+    next.picture = snapshot_;
     if (is_last) {
       next.memory = std::move(machine_.memory);
       next.facts = std::move(machine_.facts);
@@ -716,16 +722,7 @@ private:
   // --- steps and events ---
 
   Event& event(Event::Kind kind, uint32_t step, uint32_t lanes, bool is_load = false) {
-    uint32_t before = snapshot_;
-    if (before == kNone) {
-      before = static_cast<uint32_t>(out_.graph.protocols.size());
-      if (is_load) {
-        picture_of_load(step);
-      } else {
-        out_.graph.protocols.push_back(protocol_);
-        snapshot_ = before;
-      }
-    }
+    const uint32_t before = is_load && snapshot_ == kNone ? picture_of_load(step) : picture();
     Event e;
     e.kind = kind;
     e.block = block_;
@@ -738,21 +735,42 @@ private:
     return events_[block_].back();
   }
 
+  // The state as it is.
+  uint32_t picture() {
+    if (snapshot_ == kNone) {
+      snapshot_ = static_cast<uint32_t>(out_.graph.protocols.size());
+      out_.graph.protocols.push_back(protocol_);
+    }
+    return snapshot_;
+  }
+
   // The state before a load, with only its own earlier rounds of what is pending: hundreds of loads in a row would keep
-  // a square of that.
-  void picture_of_load(uint32_t step) {
+  // a square of that. Mostly there are none, and the loads share one picture.
+  uint32_t picture_of_load(uint32_t step) {
+    auto is_own = [step](const PendingLoad& p) { return p.step == step; };
+    const bool any = std::any_of(protocol_.loads.begin(), protocol_.loads.end(), is_own);
+    if (!any && snapshot_without_loads_ != kNone) return snapshot_without_loads_;
     std::vector<PendingLoad> loads;
     loads.swap(protocol_.loads);
+    const auto number = static_cast<uint32_t>(out_.graph.protocols.size());
     Protocol& picture = out_.graph.protocols.emplace_back(protocol_);
-    std::copy_if(loads.begin(), loads.end(), std::back_inserter(picture.loads),
-                 [step](const PendingLoad& p) { return p.step == step; });
+    if (any) {
+      std::copy_if(loads.begin(), loads.end(), std::back_inserter(picture.loads), is_own);
+    } else {
+      snapshot_without_loads_ = number;
+    }
     loads.swap(protocol_.loads);
+    return number;
   }
 
   // The state of the protocol is about to change: the next event needs a picture of its own.
   Protocol& change() {
-    snapshot_ = kNone;
+    snapshot_ = snapshot_without_loads_ = kNone;
     return protocol_;
+  }
+  std::vector<PendingLoad>& change_loads() {
+    snapshot_ = kNone;
+    return protocol_.loads;
   }
 
   const Arg* arg(const Step& step, uint32_t n) const {
@@ -831,7 +849,7 @@ private:
         return;
       }
       if ((protocol_.loads[k].used & lanes) == lanes) continue;
-      change().loads[k].used |= lanes;
+      change_loads()[k].used |= lanes;
     }
   }
 
@@ -896,7 +914,7 @@ private:
         break;
       }
       case ptx::Tcgen05::kWaitLd:
-        if (!protocol_.loads.empty()) change().loads.clear();
+        if (!protocol_.loads.empty()) change_loads().clear();
         break;
       case ptx::Tcgen05::kWaitSt:
         if (!protocol_.stores.empty()) change().stores.clear();
@@ -912,7 +930,7 @@ private:
     p.step = n;
     p.lanes = lanes;
     p.address = address;
-    std::vector<PendingLoad>& loads = change().loads;
+    std::vector<PendingLoad>& loads = change_loads();
     auto at = pending_from(loads, p.load);
     if (at != loads.end() && at->load == p.load) {
       *at = p;
@@ -1013,9 +1031,10 @@ private:
   Protocol protocol_;
   uint32_t node_ = kNone;
   uint32_t block_ = 0;
-  uint32_t snapshot_ = kNone;
-  uint32_t current_join_block_ = 0;  // where states are being merged
-  bool listing_changed_ = false;     // a join lists other values than before
+  uint32_t snapshot_ = kNone;                // WarpGraph::protocols: the state as it is
+  uint32_t snapshot_without_loads_ = kNone;  // the same, but for the loads that are pending
+  uint32_t current_join_block_ = 0;          // where states are being merged
+  bool listing_changed_ = false;             // a join lists other values than before
   bool stopped_ = false;
 };
 

@@ -54,6 +54,10 @@ public:
     emit();
     number_registers();
     liveness();
+    out_.args.shrink_to_fit();
+    out_.steps.shrink_to_fit();
+    out_.straights.shrink_to_fit();
+    out_.straight_refs.shrink_to_fit();
     return std::move(out_);
   }
 

@@ -221,7 +221,8 @@ class ContentIndex {
 public:
   // The number of what has this hash and `is` it, else 0; `add` then takes its place.
   template <typename Is>
-  uint32_t find(uint64_t hash, Is&& is) {
+  uint32_t find(uint64_t long_hash, Is&& is) {
+    const uint32_t hash = folded(long_hash);
     if (hashes_.size() * 2 >= slots_.size()) grow();
     for (at_ = slot_of(hash); slots_[at_] != 0; at_ = slot_of(at_ + 1)) {
       if (hashes_[slots_[at_]] == hash && is(slots_[at_])) return slots_[at_];
@@ -229,13 +230,14 @@ public:
     return 0;
   }
   // Adds what the last `find` did not find.
-  void add(uint64_t hash) {
+  void add(uint64_t long_hash) {
     slots_[at_] = static_cast<uint32_t>(hashes_.size());
-    hashes_.push_back(hash);
+    hashes_.push_back(folded(long_hash));
   }
 
 private:
-  size_t slot_of(uint64_t hash) const { return hash & (slots_.size() - 1); }
+  static uint32_t folded(uint64_t hash) { return static_cast<uint32_t>(hash ^ (hash >> 32)); }
+  size_t slot_of(size_t hash) const { return hash & (slots_.size() - 1); }
   void grow() {
     slots_.assign(slots_.empty() ? 512 : slots_.size() * 2, 0);
     for (uint32_t n = 1; n < hashes_.size(); ++n) {
@@ -246,7 +248,7 @@ private:
   }
 
   std::vector<uint32_t> slots_;         // open addressing: 0 is free
-  std::vector<uint64_t> hashes_ = {0};  // by number
+  std::vector<uint32_t> hashes_ = {0};  // by number
   size_t at_ = 0;
 };
 
