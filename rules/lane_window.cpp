@@ -60,8 +60,11 @@ void check_lane_window(Context& context) {
       if (starts.empty()) {
         // The joint run has an address for each time that it came here.
         const auto seen = context.joint().places.find({e.instruction, w.warp});
-        if (seen != context.joint().places.end() && seen->second.all)
-          starts.assign(seen->second.lanes.begin(), seen->second.lanes.end());
+        if (seen != context.joint().places.end() && seen->second.all) {
+          for (size_t lane = 0; lane < kLanesOfTensorMemory; ++lane) {
+            if (seen->second.lanes.test(lane)) starts.push_back(lane);
+          }
+        }
       }
       if (starts.empty()) context.incomplete(e.instruction, "the lane that this address names could not be followed");
       const uint64_t first = uint64_t{32} * (w.warp % 4);

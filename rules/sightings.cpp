@@ -18,7 +18,7 @@ Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
   d.at = s.at;
   d.message = std::move(message);
   d.in_warp = s.warp;
-  d.decisions = s.decisions;
+  d.decisions.assign(s.decisions().begin(), s.decisions().end());
   d.rests_on_block = true;
   return d;
 }

@@ -848,9 +848,9 @@ TEST(Scenarios, ASightingKnowsItsDecisions) {
   ASSERT_EQ(joint.run.sightings.size(), 1u);
   const cta::Sighting& s = joint.run.sightings.front();
   EXPECT_EQ(s.fault, cta::Fault::kNotComplete);
-  ASSERT_EQ(s.decisions.size(), 1u);
-  EXPECT_TRUE(s.decisions[0].taken);
-  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.decisions[0].instruction].span, false, {}, {}}),
+  ASSERT_EQ(s.decisions().size(), 1u);
+  EXPECT_TRUE(s.decisions()[0].taken);
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.decisions()[0].instruction].span, false, {}, {}}),
             "@flag");
   EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.at].span, false, {}, {}}), "@load");
   EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.other].span, false, {}, {}}), "@mma");

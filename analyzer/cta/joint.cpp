@@ -104,7 +104,11 @@ private:
     // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
     const bool idle = run.idle() && (!policy.flipped.empty() || policy.trips != Policy{}.trips);
     if (!idle) {
-      for (Sighting& s : run.sightings) add(std::move(s));
+      const auto decisions = std::make_shared<const std::vector<Decision>>(std::move(run.decisions));
+      for (Sighting& s : run.sightings) {
+        s.scenario = decisions;
+        add(std::move(s));
+      }
     }
     for (const warp::Uncertain& u : run.uncertain) {
       note(u.instruction, u.reason);
@@ -115,7 +119,7 @@ private:
     waited_.insert(run.waited.begin(), run.waited.end());
     for (auto& [key, places] : run.places) {
       Places& all = out_.places[key];
-      all.lanes.insert(places.lanes.begin(), places.lanes.end());
+      all.lanes |= places.lanes;
       all.all = all.all && places.all;
     }
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());

@@ -6,9 +6,11 @@
 // known to be complete.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <map>
-#include <set>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +80,12 @@ struct Sighting {
   bool bytes = false;               // kStuck: all arrivals came, but not the bytes that `third` announced
   bool passed = false;              // kStuck: two rounds were over before one of them was waited for
   std::vector<uint32_t> waits;      // kStuck: where the other warps wait
-  std::vector<Decision> decisions;  // of the scenario, up to the sighting
+  std::shared_ptr<const std::vector<Decision>> scenario;  // its decisions
+  uint32_t decided = 0;                                    // how many of them came before the sighting
+
+  std::span<const Decision> decisions() const {
+    return scenario == nullptr ? std::span<const Decision>() : std::span(*scenario).first(decided);
+  }
 };
 
 // One event that a warp executed, for --explain-kernel.
@@ -92,7 +99,7 @@ struct Step {
 
 // Where the executions of an ld or st by one warp of a CTA start.
 struct Places {
-  std::set<uint32_t> lanes;
+  std::bitset<128> lanes;
   bool all = true;  // every execution's address was known
 };
 

@@ -917,7 +917,7 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   s.other = other;
   s.warp = w.number;
   s.rank = w.rank;
-  s.decisions = decisions;
+  s.decided = static_cast<uint32_t>(decisions.size());
   sightings.push_back(std::move(s));
   return sightings.back();
 }

@@ -615,7 +615,7 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
   Places& seen = places[{step.instruction, w.number}];
   if (at.known) {
-    seen.lanes.insert(at.lane);
+    seen.lanes.set(at.lane);
   } else {
     seen.all = false;
   }

@@ -83,9 +83,9 @@ struct Operand {
   Kind kind = Kind::kSink;
   Kind base = Kind::kRegister;  // of kAddress
   uint8_t component = kWhole;
-  bool negated = false;           // !p, or -r
-  bool bracketed = false;         // of kGroup: [ ] rather than ( )
-  bool joined_with_next = false;  // d|p: this operand is `d`, the next one is `p`
+  bool negated : 1 = false;           // !p, or -r
+  bool bracketed : 1 = false;         // of kGroup: [ ] rather than ( )
+  bool joined_with_next : 1 = false;  // d|p: this operand is `d`, the next one is `p`
   uint32_t ref = kNone;
   int64_t value = 0;
   Span span;  // in the source
