@@ -850,8 +850,9 @@ TEST(Scenarios, ASightingKnowsItsDecisions) {
   EXPECT_EQ(s.fault, cta::Fault::kNotComplete);
   ASSERT_EQ(s.decisions().size(), 1u);
   EXPECT_TRUE(s.decisions()[0].taken);
-  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.decisions()[0].instruction].span, false, {}, {}}),
-            "@flag");
+  EXPECT_EQ(
+      mark_at({joint.module->source, joint.module->instructions[s.decisions()[0].instruction].span, false, {}, {}}),
+      "@flag");
   EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.at].span, false, {}, {}}), "@load");
   EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.other].span, false, {}, {}}), "@mma");
 }
@@ -1189,6 +1190,67 @@ TEST(LoadedData, IsOverwrittenWhereItWasUsed) {
   };
   EXPECT_THAT(kernel("add.u32 %r41, %r1, 1;\nst.global.u32 [%out], %r41;\n"), IsEmpty());
   EXPECT_THAT(kernel(""), ElementsAre("error tmem-missing-wait-ld @write"));
+}
+
+// --- what is the same in all lanes of a warp ---
+
+// Stores to Tensor Memory where %p1 holds.
+std::vector<std::string> stores_where(const std::string& condition) {
+  return said(ptx_kernel(begin(32) + store("%tw") + kWaitStores + condition + "@!%p1 bra OVER;\n" +
+                         store("%tw", " // @st") + kWaitStores + "OVER:\n" + end(32)));
+}
+
+TEST(SameInAllLanes, TheWarpOfAGlobalThreadIndex) {
+  const std::string index = "mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r1, %r1, 128, %t;\n";
+  EXPECT_THAT(stores_where(index + "shr.u32 %r2, %r1, 5;\nsetp.lt.u32 %p1, %r2, %n;\n"), IsEmpty());
+  EXPECT_THAT(stores_where(index + "div.u32 %r2, %r1, 32;\nand.b32 %r2, %r2, 3;\nsetp.eq.u32 %p1, %r2, 1;\n"),
+              IsEmpty());
+  EXPECT_THAT(stores_where(index + "and.b32 %r2, %r1, -32;\nsetp.lt.u32 %p1, %r2, %n;\n"), IsEmpty());
+  // Half a warp.
+  EXPECT_THAT(stores_where(index + "shr.u32 %r2, %r1, 4;\nsetp.lt.u32 %p1, %r2, %n;\n"),
+              Contains("error tmem-warp-collective @st"));
+  // Blocks of which a warp may begin in the middle of 32.
+  EXPECT_THAT(stores_where("mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r1, %r1, 120, %t;\nshr.u32 %r2, %r1, 5;\n"
+                           "setp.lt.u32 %p1, %r2, %n;\n"),
+              Contains("error tmem-warp-collective @st"));
+}
+
+// What each lane has, brought together by exchanging with the lanes that differ in one bit.
+std::string reduction(const std::string& operation, const std::vector<unsigned>& steps) {
+  std::string out = "mul.wide.u32 %d1, %t, 4;\nadd.u64 %d1, %d1, %out;\nld.global.u32 %r1, [%d1];\n";
+  for (unsigned bit : steps) {
+    out += "shfl.sync.bfly.b32 %r2, %r1, " + std::to_string(bit) + ", 31, 0xffffffff;\n" + operation;
+  }
+  return out + "setp.gt.u32 %p1, %r1, 4;\n";
+}
+
+TEST(SameInAllLanes, AButterflyReduction) {
+  const std::vector<unsigned> all = {16, 8, 4, 2, 1};
+  for (const std::string operation :
+       {"max.u32 %r1, %r1, %r2;\n", "add.u32 %r1, %r2, %r1;\n", "or.b32 %r1, %r1, %r2;\n", "xor.b32 %r1, %r1, %r2;\n",
+        "max.f32 %r1, %r1, %r2;\n", "add.f32 %r1, %r2, %r1;\n",
+        "setp.gt.s32 %p3, %r2, %r1;\nselp.b32 %r1, %r2, %r1, %p3;\n"}) {
+    EXPECT_THAT(stores_where(reduction(operation, all)), IsEmpty()) << operation;
+    EXPECT_THAT(stores_where(reduction(operation, {1, 2, 4, 8, 16})), IsEmpty()) << operation;
+    // Each half of the warp has a result of its own.
+    EXPECT_THAT(stores_where(reduction(operation, {8, 4, 2, 1})), Contains("error tmem-warp-collective @st"))
+        << operation;
+  }
+  EXPECT_THAT(stores_where(reduction("sub.u32 %r1, %r1, %r2;\n", all)), Contains("error tmem-warp-collective @st"));
+  // Something of its own is added in each lane afterwards.
+  EXPECT_THAT(stores_where(reduction("max.u32 %r1, %r1, %r2;\n", all) + "add.u32 %r1, %r1, %t;\n"
+                                                                        "setp.gt.u32 %p1, %r1, 4;\n"),
+              Contains("error tmem-warp-collective @st"));
+}
+
+// A half of a word that is written leaves the other half as it was.
+TEST(SameInAllLanes, AWordThatIsPutTogetherFromHalves) {
+  EXPECT_THAT(said(ptx_kernel(".local .align 8 .b8 depot[8];\n" + begin(32) +
+                              "st.local.u32 [depot], %ta;\nld.local.u16 %h1, [depot+2];\nshl.b32 %r1, %w, 5;\n"
+                              "cvt.u16.u32 %h2, %r1;\nor.b16 %h1, %h1, %h2;\nst.local.u16 [depot+2], %h1;\n"
+                              "ld.local.u32 %r2, [depot];\n" +
+                              store("%r2") + kWaitStores + end(32))),
+              IsEmpty());
 }
 
 }  // namespace

@@ -21,23 +21,29 @@ std::vector<std::pair<uint64_t, uint64_t>> contents(const Memory& memory) {
 
 using Contents = std::vector<std::pair<uint64_t, uint64_t>>;
 
-TEST(Memory, AStoreReplacesWhatItOverlaps) {
+TEST(Memory, AStoreReplacesTheBytesThatItWrites) {
+  warp::Terms terms;
   Memory memory;
-  memory.store(16, 4, Value::of(1));
-  memory.store(8, 4, Value::of(2));
-  memory.store(12, 4, Value::of(3));
+  memory.store(terms, 16, 4, Value::of(1));
+  memory.store(terms, 8, 4, Value::of(2));
+  memory.store(terms, 12, 4, Value::of(3));
   EXPECT_EQ(contents(memory), (Contents{{8, 2}, {12, 3}, {16, 1}}));
-  memory.store(10, 8, Value::of(4));  // touches all three
-  EXPECT_EQ(contents(memory), (Contents{{10, 4}}));
-  memory.store(10, 8, Value::of(4));
-  memory.store(10, 4, Value::of(5));  // as many bytes as are stored are known
-  memory.store(0, 1, Value::of(6));
-  EXPECT_EQ(contents(memory), (Contents{{0, 6}, {10, 5}}));
+  memory.store(terms, 10, 8, Value::of(4));  // touches all three
+  EXPECT_EQ(contents(memory), (Contents{{8, 2}, {10, 4}, {18, 0}}));
+  memory.store(terms, 10, 8, Value::of(4));
+  memory.store(terms, 10, 4, Value::of(5));
+  memory.store(terms, 0, 1, Value::of(6));
+  EXPECT_EQ(contents(memory), (Contents{{0, 6}, {8, 2}, {10, 5}, {14, 0}, {18, 0}}));
+  memory.store(terms, 32, 8, Value::of(0x1122334455667788));
+  memory.store(terms, 34, 2, Value::of(0xabcd));
+  EXPECT_EQ(memory.load(terms, 32, 8), Value::of(0x11223344abcd7788));
+  EXPECT_EQ(memory.load(terms, 33, 2), Value::of(0xcd77));
 }
 
 TEST(Memory, ClobberedPlacesAreForgotten) {
+  warp::Terms terms;
   Memory memory;
-  for (uint64_t n = 0; n < 8; ++n) memory.store(4 * n, 4, Value::of(n));
+  for (uint64_t n = 0; n < 8; ++n) memory.store(terms, 4 * n, 4, Value::of(n));
   memory.clobber(6, 7);  // bytes 6 to 12
   EXPECT_EQ(contents(memory), (Contents{{0, 0}, {16, 4}, {20, 5}, {24, 6}, {28, 7}}));
   memory.clobber(4, 12);
@@ -45,11 +51,12 @@ TEST(Memory, ClobberedPlacesAreForgotten) {
 }
 
 TEST(Memory, CopiesDoNotSeeEachOther) {
+  warp::Terms terms;
   Memory first;
-  first.store(0, 4, Value::of(1));
+  first.store(terms, 0, 4, Value::of(1));
   Memory second = first;
-  second.store(0, 4, Value::of(2));
-  second.store(4, 4, Value::of(3));
+  second.store(terms, 0, 4, Value::of(2));
+  second.store(terms, 4, 4, Value::of(3));
   Memory third = second;
   third.clobber(0, 4);
   EXPECT_EQ(contents(first), (Contents{{0, 1}}));

@@ -207,8 +207,8 @@ private:
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come
   unsigned cut_short_ = 0;   // scenarios that took more than their share
-  uint64_t spent_ = 0;  // of the budget
-  uint64_t usual_ = 0;  // of the budget, by the first scenario
+  uint64_t spent_ = 0;       // of the budget
+  uint64_t usual_ = 0;       // of the budget, by the first scenario
 };
 
 }  // namespace

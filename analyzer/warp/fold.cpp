@@ -212,6 +212,9 @@ uint64_t fold(Operation o, const uint64_t* a, unsigned count) {
     case Op::kZext:
       r = truncate(a[0], o.aux);
       break;
+    case Op::kButterfly:
+      r = a[0];  // of what is the same in both lanes
+      break;
     case Op::kFunnel:
       r = funnel(a[0], a[1], a[2], o.aux);
       break;

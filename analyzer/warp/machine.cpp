@@ -509,9 +509,13 @@ void Machine::shuffle(const Step& step, const Meaning& m) {
     } else if (one) {
       v = of_lane(a, source(0), w);
     } else {
-      v = unknown(step_, 0, Uniformity::kLane, w);
+      std::optional<Value> exchanged;
+      const bool everywhere = limit == kLanes - 1 && (guard_.yes & existing_) == kAllLanes;
+      if (m.shuffle == Meaning::Shuffle::kBfly && everywhere) exchanged = terms_.butterfly(a, b.number & 0x1f);
+      v = exchanged ? *exchanged : unknown(step_, 0, Uniformity::kLane, w);
     }
-    if (!one) in_range = unknown(step_, 1, Uniformity::kLane, 1);
+    const bool always = m.shuffle == Meaning::Shuffle::kBfly && limit == kLanes - 1;
+    if (!one && !always) in_range = unknown(step_, 1, Uniformity::kLane, 1);
   }
   result(step, 0, v);
   if (d > 1) result(step, 1, in_range);
@@ -603,6 +607,7 @@ void Machine::generic(const Step& step, const Meaning& m) {
       o.aux = program_.graph->module->instructions[step.instruction].opcode;
       o.width = to.width;
       v = terms_.apply(o, args, count + 1);
+      if (m.commutative && count == 2) terms_.note_commutative(v.base, args[0], args[1]);
     } else {
       v = unknown(step_, n, u, to.width);
     }
@@ -873,7 +878,7 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     const std::optional<Value> old = memory.load(terms_, at, bytes);
     stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
   }
-  memory.store(at, bytes, stored);
+  memory.store(terms_, at, bytes, stored);
 }
 
 // The word at a known shared address holds something unknown from now on, for every warp.

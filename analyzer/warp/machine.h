@@ -126,10 +126,10 @@ private:
   uint32_t existing_ = kAllLanes;
   std::vector<const SharedWrites*> others_;
   std::vector<Value> specials_;
-  uint64_t step_ = 0;          // number of the step being executed
-  uint64_t others_asked_ = 0;  // times that a result came from more than registers: from facts, or a new unknown
+  uint64_t step_ = 0;             // number of the step being executed
+  uint64_t others_asked_ = 0;     // times that a result came from more than registers: from facts, or a new unknown
   std::vector<Value> from_, to_;  // scratch of `run`
-  Truth guard_;        // of the step being executed
+  Truth guard_;                   // of the step being executed
 };
 
 // The width of a register that an operand names, 32 where it names none.

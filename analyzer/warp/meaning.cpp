@@ -371,6 +371,8 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   m.action = Action::kGeneric;
   m.operation = {Op::kGeneric, width_of(types.count > 0 ? types.first() : Type::kB32), false, number};
   if (opcode.root == "setp" || opcode.root == "testp") m.operation.width = 1;
+  // Of floating-point numbers too, bit for bit.
+  m.commutative = root == "add" || root == "mul" || root == "min" || root == "max";
   return m;
 }
 

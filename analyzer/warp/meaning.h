@@ -88,6 +88,7 @@ struct Meaning {
   bool is_move_like = false;    // passes loaded data on without using it: mov, packing, integer cvt, shl/or
   bool atomic = false;          // atom, red: changes a word of memory
   bool uniform_result = false;  // kFresh: the same in all lanes
+  bool commutative = false;     // kGeneric: its two sources may change places
 };
 
 // What warps do to Tensor Memory and to the barriers that order it.

@@ -48,7 +48,15 @@ void Memory::clobber(uint64_t address, uint64_t bytes) {
   own.erase(first, last);
 }
 
-void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
+Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes) {
+  if (offset == 0 && bytes == from) return value;
+  Value v = value;
+  if (offset != 0)
+    v = terms.apply({Op::kShr, static_cast<uint8_t>(from * 8), false, 0}, v, Value::of(uint64_t{offset} * 8));
+  return terms.apply({Op::kZext, static_cast<uint8_t>(bytes * 8), false, bytes * 8}, v);
+}
+
+void Memory::store(Terms& terms, uint64_t address, unsigned bytes, const Value& value) {
   Cell cell;
   cell.address = address;
   cell.bytes = static_cast<uint8_t>(bytes);
@@ -60,13 +68,28 @@ void Memory::store(uint64_t address, unsigned bytes, const Value& value) {
   while (last != now.end() && last->address < address + bytes) ++last;
   const auto at = first - now.begin();
   const auto count = last - first;
-  std::vector<Cell>& own = own_cells();
-  if (count == 0) {
-    own.insert(own.begin() + at, cell);
-    return;
+  // What stands beside the bytes that are written stays.
+  std::optional<Cell> before, behind;
+  auto rest_of = [&](const Cell& c, uint64_t from, uint64_t to) {
+    Cell rest;
+    rest.address = from;
+    rest.bytes = static_cast<uint8_t>(to - from);
+    rest.value = extract(terms, c.value, c.bytes, static_cast<unsigned>(from - c.address), rest.bytes);
+    return rest;
+  };
+  if (count != 0) {
+    const Cell& front = *first;
+    const Cell& back = *std::prev(last);
+    const uint64_t end = address + bytes;
+    if (front.address < address && front.bytes <= 8) before = rest_of(front, front.address, address);
+    if (back.address + back.bytes > end && back.bytes <= 8) behind = rest_of(back, end, back.address + back.bytes);
   }
-  own[static_cast<size_t>(at)] = cell;
-  own.erase(own.begin() + at + 1, own.begin() + at + count);
+  std::vector<Cell>& own = own_cells();
+  own.erase(own.begin() + at, own.begin() + at + count);
+  auto place = own.begin() + at;
+  if (before) place = own.insert(place, *before) + 1;
+  place = own.insert(place, cell) + 1;
+  if (behind) own.insert(place, *behind);
 }
 
 std::vector<Extent> SharedWrites::difference(const SharedWrites& other) const {
@@ -90,14 +113,6 @@ bool overlap(const std::vector<Extent>& a, const std::vector<Extent>& b) {
   return std::any_of(a.begin(), a.end(), [&](const Extent& x) {
     return std::any_of(b.begin(), b.end(), [&](const Extent& y) { return x.begin < y.end && y.begin < x.end; });
   });
-}
-
-Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, unsigned bytes) {
-  if (offset == 0 && bytes == from) return value;
-  Value v = value;
-  if (offset != 0)
-    v = terms.apply({Op::kShr, static_cast<uint8_t>(from * 8), false, 0}, v, Value::of(uint64_t{offset} * 8));
-  return terms.apply({Op::kZext, static_cast<uint8_t>(bytes * 8), false, bytes * 8}, v);
 }
 
 std::optional<Value> Memory::load(Terms& terms, uint64_t address, unsigned bytes) const {

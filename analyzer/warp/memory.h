@@ -21,7 +21,7 @@ struct Cell {
 // Cheap to copy: shared until written.
 class Memory {
 public:
-  void store(uint64_t address, unsigned bytes, const Value& value);
+  void store(Terms& terms, uint64_t address, unsigned bytes, const Value& value);
   // Something unknown was written to [address, address + bytes).
   void clobber(uint64_t address, uint64_t bytes);
   // What a load of `bytes` bytes finds, when known cells cover it exactly.

@@ -791,7 +791,8 @@ private:
       for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(b)); ++k) {
         for (size_t w = 0; w < words; ++w) behind[w] |= live[successors[k] * words + w];
       }
-      if (out_.code[b].condition != kNone) behind[out_.code[b].condition / 64] |= uint64_t{1} << (out_.code[b].condition % 64);
+      if (out_.code[b].condition != kNone)
+        behind[out_.code[b].condition / 64] |= uint64_t{1} << (out_.code[b].condition % 64);
       find_straights(out_.code[b], behind);
     }
     std::vector<uint32_t> in;

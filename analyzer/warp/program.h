@@ -52,8 +52,8 @@ struct Step {
   uint32_t first_arg = 0;        // Program::args
   uint32_t vector_first = 0;     // Program::args of a vector operand of loads and stores, moves
   uint16_t vector_count = 0;
-  uint32_t loads = 0;      // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
-  uint32_t roles = kNone;  // tcgen05: index into Program::roles
+  uint32_t loads = 0;         // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
+  uint32_t roles = kNone;     // tcgen05: index into Program::roles
   uint32_t straight = kNone;  // the straight run that begins here: index into Program::straights
 };
 

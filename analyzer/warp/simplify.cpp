@@ -251,6 +251,11 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
           out.number = (s.number & middle) | (s.number & certain & m);
           return out;
         }
+        if (const uint64_t low = s.number & truncate(~uint64_t{0}, known.low); low != 0) {
+          Value rest = s;
+          rest.number -= low;
+          return sum(apply(o, rest, t), Value::of(low & m), 1, w);
+        }
       } else if ((m & middle) == 0) {
         Value out = s;
         const uint64_t n = s.number;
@@ -271,6 +276,12 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
         if (a[1].number >= known.high && !o.is_signed)
           return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
         if (a[1].number == 0) return x;
+        // Bits that the base has none of stay apart: what is left is the same term whatever they are.
+        if (const uint64_t low = x.number & truncate(~uint64_t{0}, known.low); low != 0 && a[1].number < w) {
+          Value rest = x;
+          rest.number -= low;
+          return sum(apply(o, rest, a[1]), Value::of(low >> a[1].number), 1, w);
+        }
         // A scaled term shifted back.
         const Term& term = terms_[x.base];
         if (term.kind == TermKind::kSum && term.args.size() == 1 && known.high < w) {
@@ -393,6 +404,14 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       if (p.number == 0 && a[1].constant() && a[2].constant()) {
         if (a[1].number == 1 && a[2].number == 0) return p;
         if (a[1].number == 0 && a[2].number == 1) return sum(Value::of(1), p, ~uint64_t{0}, 64);
+      }
+      // The larger or the smaller of two values per lane, which is the same whichever of them comes first.
+      if (term.kind == TermKind::kPure && term.operation.op == Op::kLt && term.operation.width == w && p.number == 0 &&
+          term.uniformity == Uniformity::kLane) {
+        const Operation smaller = op(Op::kMin, w, term.operation.is_signed);
+        const Operation larger = op(Op::kMax, w, term.operation.is_signed);
+        if (term.args[0] == a[1] && term.args[1] == a[2]) return apply(smaller, a[1], a[2]);
+        if (term.args[0] == a[2] && term.args[1] == a[1]) return apply(larger, a[2], a[1]);
       }
       // A choice between a condition and a constant is a conjunction or a disjunction.
       auto is_condition = [&](const Value& v) {

@@ -55,6 +55,18 @@ Value Terms::make_pure(Operation o, const Value* args, unsigned count) {
   const unsigned width = o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width;
   Value out;
   out.base = intern(TermKind::kPure, width, o, 0, 0, args, count, nullptr, [this](Term& term) { describe_pure(term); });
+  switch (o.op) {
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kMul:
+      note_commutative(out.base, args[0], args[1]);
+      break;
+    default:
+      break;
+  }
   return out;
 }
 
@@ -72,6 +84,40 @@ void Terms::note_divisor(const Term& selection) {
   if (quotient->args[0].base != 0 && quotient->args[1].base != 0) terms_[condition.args[0].base].divisor = true;
 }
 
+// Bits of the lane's number that a value does not depend on.
+uint8_t Terms::symmetric(const Value& value) const {
+  constexpr uint8_t kAllBits = kLanes - 1;
+  if (value.table != 0 || value.plain != 0) return 0;
+  if (value.base == 0 || terms_[value.base].uniformity != Uniformity::kLane) return kAllBits;
+  return terms_[value.base].symmetric;
+}
+
+void Terms::add_symmetric(Term& term, uint8_t lanes) {
+  term.symmetric |= lanes;
+  if (term.symmetric == kLanes - 1) term.uniformity = std::min(term.uniformity, Uniformity::kWarp);
+}
+
+std::optional<Value> Terms::butterfly(const Value& value, unsigned bit_of_lane) {
+  if (value.base == 0 || value.table != 0 || value.plain != 0 || !std::has_single_bit(bit_of_lane)) return std::nullopt;
+  if ((symmetric(value) & bit_of_lane) != 0) return value;
+  const Value base = with_base({}, value.base);
+  Value out = make_pure({Op::kButterfly, terms_[value.base].width, false, bit_of_lane}, &base, 1);
+  out.number = value.number;
+  return out;
+}
+
+void Terms::note_commutative(uint32_t term, const Value& a, const Value& b) {
+  auto exchanged = [&](const Value& of, const Value& other) -> uint8_t {
+    const Term& t = terms_[other.base];
+    if (t.kind != TermKind::kPure || t.operation.op != Op::kButterfly) return 0;
+    const bool same = t.args[0].base == of.base && other.number == of.number && of.table == 0 && other.table == 0 &&
+                      of.plain == 0 && other.plain == 0;
+    return same ? static_cast<uint8_t>(t.operation.aux) : 0;
+  };
+  if (terms_[term].uniformity != Uniformity::kLane) return;
+  add_symmetric(terms_[term], static_cast<uint8_t>((symmetric(a) & symmetric(b)) | exchanged(a, b) | exchanged(b, a)));
+}
+
 // What follows from the arguments of an operation.
 void Terms::describe_pure(Term& term) {
   const Operation& o = term.operation;
@@ -81,6 +127,9 @@ void Terms::describe_pure(Term& term) {
     term.loops |= terms_[v.base].loops;
     term.depth = std::max(term.depth, terms_[v.base].depth + 1);
   }
+  uint8_t same = kLanes - 1;
+  for (const Value& v : term.args) same &= symmetric(v);
+  if (term.uniformity == Uniformity::kLane) add_symmetric(term, same);
   uint64_t zero = ~truncate(~uint64_t{0}, term.width);
   auto possible_ones = [&](unsigned n) { return term.args[n].table != 0 ? ~uint64_t{0} : ~zero_bits(term.args[n], 0); };
   switch (o.op) {
@@ -289,6 +338,11 @@ uint32_t Terms::base_of_sum(uint32_t a, uint32_t b, uint64_t factor, unsigned wi
       bounded = bounded && !__builtin_mul_overflow(~t.zero_bits, part.coefficient, &most) &&
                 !__builtin_add_overflow(largest, most, &largest);
     }
+    if (term.uniformity == Uniformity::kLane) {
+      uint8_t same = kLanes - 1;
+      for (const Part& part : merged) same &= symmetric(with_base({}, part.term));
+      add_symmetric(term, same);
+    }
     term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
     if (low_zeros == 0) term.zero_bits &= ~uint64_t{1};
     if (bounded && largest <= truncate(~uint64_t{0}, width)) {
@@ -310,6 +364,9 @@ Value Terms::sum(const Value& a, const Value& b, uint64_t factor, unsigned width
   }
   Value out;
   out.base = base_of_sum(a.base, b.base, factor, width);
+  if (factor == 1 && a.base != 0 && b.base != 0 && out.base != 0) {
+    note_commutative(out.base, with_base({}, a.base), with_base({}, b.base));
+  }
   out.plain = out.base == 0 ? 0 : (a.base != 0 ? a.plain : b.plain);
   if (a.table == 0 && b.table == 0) {
     out.number = truncate(a.number + b.number * factor, width);

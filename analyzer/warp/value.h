@@ -75,9 +75,10 @@ enum class Op : uint8_t {
   kPopc,
   kFns,
   kSext,
-  kZext,     // from `aux` bits
-  kFunnel,   // shf: aux 0 left wrap, 1 right wrap, 2 left clamp, 3 right clamp
-  kGeneric,  // an operation that is not modelled: aux numbers the opcode; equal arguments give equal results
+  kZext,       // from `aux` bits
+  kFunnel,     // shf: aux 0 left wrap, 1 right wrap, 2 left clamp, 3 right clamp
+  kButterfly,  // the value of lane l ^ aux
+  kGeneric,    // an operation that is not modelled: aux numbers the opcode; equal arguments give equal results
 };
 
 struct Operation {
@@ -129,6 +130,8 @@ struct Term {
   // Of an unknown: something is divided by it, by a multiplier that is another unknown; by 1 there is none. The two
   // belong together, so that any other number for it alone is not a division.
   bool divisor = false;
+  // Of a value per lane: it is the same in lanes whose numbers differ in these bits alone.
+  uint8_t symmetric = 0;
   Operation operation;                     // kPure
   std::span<const Value> args;             // kPure, kSum
   const uint64_t* coefficients = nullptr;  // kSum: as many as args
@@ -288,6 +291,11 @@ public:
 
   // Lane `lane` of a value, as a uniform value (for a kLane-uniform base: that lane's, as a term of its own).
   Value lane(const Value& value, unsigned lane) const;
+  // What the lanes that differ in one bit hold (shfl.bfly); nothing where that is not one term.
+  std::optional<Value> butterfly(const Value& value, unsigned bit_of_lane);
+  // Has to be called of an operation that gives the same for (a, b) and (b, a): exchanged between lanes, as reductions
+  // do it, its result is the same in both.
+  void note_commutative(uint32_t term, const Value& a, const Value& b);
   uint64_t number_in(const Value& value, unsigned lane) const {
     return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
   }
@@ -387,6 +395,8 @@ private:
   Value make_pure(Operation operation, const Value* args, unsigned count);
   void describe_pure(Term& term);
   void note_divisor(const Term& selection);
+  uint8_t symmetric(const Value& value) const;
+  void add_symmetric(Term& term, uint8_t lanes);
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
   static constexpr size_t kMostCombinations = 256;
