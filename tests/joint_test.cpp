@@ -1253,5 +1253,35 @@ TEST(SameInAllLanes, AWordThatIsPutTogetherFromHalves) {
               IsEmpty());
 }
 
+// --- loops that are followed time by time ---
+
+// Twice round, over the columns %tw and %tw + 4; a store in each, where n is not 0.
+std::string two_rounds(const std::string& second, const std::string& behind_store) {
+  return begin(32) + store("%tw") + store("%tw+4") + kWaitStores +
+         "setp.ne.u32 %p1, %n, 0;\nmov.u32 %r50, 0;\nmov.pred %p3, -1;\nLOOP:\nmov.pred %p2, %p3;\n"
+         "add.u32 %r51, %tw, %r50;\n" +
+         load("%r51", " // @ld") + kWaitLoads + "@!%p1 bra NEXT;\n" + store("%r51", " // @st") + behind_store +
+         "NEXT:\nmov.u32 %r50, " + second + ";\nmov.pred %p3, 0;\n@%p2 bra LOOP;\n" + kWaitStores + end(32);
+}
+
+TEST(Rounds, StayApartFromOneAnother) {
+  EXPECT_THAT(said(ptx_kernel(two_rounds("4", ""))), IsEmpty());
+  // The second time loads what the first stored.
+  EXPECT_THAT(said(ptx_kernel(two_rounds("0", ""))), ElementsAre("error tmem-missing-wait-st @st"));
+  EXPECT_THAT(said(ptx_kernel(two_rounds("0", kWaitStores))), IsEmpty());
+}
+
+// Counts down to a bound that is tested at the top, and may leave before.
+TEST(Rounds, ThatThePathRulesOut) {
+  auto kernel = [](const std::string& last) {
+    return said(ptx_kernel(
+        begin(32) + store("%tw") + store("%tw+4") + kWaitStores + "mov.u32 %r50, 1;\nLOOP:\nsetp.lt.s32 %p1, %r50, " +
+        last + ";\n@%p1 bra DONE;\nshl.b32 %r51, %r50, 2;\nmad.lo.u32 %r51, %r50, 4, %tw;\n" + load("%r51", " // @ld") +
+        kWaitLoads + "setp.eq.u32 %p2, %n, 9;\n@%p2 bra DONE;\nadd.s32 %r50, %r50, -1;\nbra LOOP;\nDONE:\n" + end(32)));
+  };
+  EXPECT_THAT(kernel("0"), IsEmpty());
+  EXPECT_THAT(kernel("-1"), Contains("error tmem-lane-window @ld"));
+}
+
 }  // namespace
 }  // namespace tmemlint

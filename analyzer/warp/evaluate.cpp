@@ -27,6 +27,11 @@ constexpr unsigned kMaxLoopDepth = 200;
 // Times round, and steps, that a loop is followed one by one while it certainly goes on.
 constexpr unsigned kMaxUnrolled = 80;
 constexpr uint64_t kMaxUnrolledSteps = 100'000;
+// Paths that are followed side by side meanwhile.
+constexpr size_t kMaxUnrolledStates = 4;
+
+// Joins of what is left of others on a path, by node.
+constexpr uint64_t kNarrowedSite = uint64_t{1} << 63;
 
 struct State {
   std::vector<Waiting> waiting;                 // in running order; the first runs next
@@ -78,6 +83,12 @@ public:
   }
 
 private:
+  struct Leaving {
+    State state;
+    uint32_t node = kNone;
+    int8_t decision = -1;
+  };
+
   // --- loops ---
 
   // Loops as bits of a set: the larger ones get a bit each, the small ones (mostly spin loops, whose only value of
@@ -151,9 +162,9 @@ private:
   bool unroll(uint32_t loop, unsigned depth, std::vector<Event>& events) {
     const kernel::Loop& l = graph_.loops[loop];
     const uint64_t first_step = out_.graph.steps;
-    for (unsigned time = 0; states_[l.head].size() == 1; ++time) {
+    for (unsigned time = 0; states_[l.head].size() <= kMaxUnrolledStates && !states_[l.head].empty(); ++time) {
       if (time >= kMaxUnrolled || out_.graph.steps - first_step > kMaxUnrolledSteps || stopped_) break;
-      const State start = states_[l.head].front();
+      const uint32_t lanes = states_[l.head].front().waiting[0].lanes;
       caught_.push_back({loop, {}, {}});
       for (uint32_t b = l.head + 1; b < l.end; ++b) {
         states_[b].clear();
@@ -168,24 +179,42 @@ private:
         for (Leaving& out : caught.left) deliver(std::move(out.state), out.node, out.decision);
         return true;
       }
-      if (caught.again.size() > 1 || !caught.left.empty() || caught.again[0].waiting.size() > 1 ||
-          caught.again[0].waiting[0].lanes != start.waiting[0].lanes) {
-        break;  // this time was not certain: joining starts with the state it started from
+      std::vector<State> next;
+      if (!caught.left.empty() || !go_round(std::move(caught.again), l.head, lanes, next)) {
+        break;  // this time was not certain: joining starts with the states it started from
       }
       for (uint32_t b = l.head; b < l.end; ++b) {
         events.insert(events.end(), events_[b].begin(), events_[b].end());
         events_[b].clear();
       }
-      State next = std::move(caught.again[0]);
-      next.waiting.front().again = false;
-      Node node = out_.graph.nodes[start.node];
-      node.from = start.node;
-      next.node = static_cast<uint32_t>(out_.graph.nodes.size());
-      out_.graph.nodes.push_back(node);
-      states_[l.head].clear();
-      states_[l.head].push_back(std::move(next));
+      states_[l.head] = std::move(next);
     }
     return false;
+  }
+
+  // What comes back to a loop's head, as the states that the next time round starts from: paths stay apart that differ
+  // in what the protocol tells apart; others must not differ in any value. False when that is not so.
+  bool go_round(std::vector<Leaving> again, uint32_t head, uint32_t lanes, std::vector<State>& out) {
+    for (Leaving& a : again) {
+      State& s = a.state;
+      if (s.waiting.size() > 1 || s.waiting[0].lanes != lanes) return false;
+      s.waiting.front().again = false;
+      State* existing = partner(out, s);
+      if (existing != nullptr) {
+        if (existing->registers != s.registers || !(existing->memory.cells() == s.memory.cells())) return false;
+        existing->facts.join(s.facts);
+        if (merge_protocol(existing->protocol, s.protocol)) existing->picture = kNone;
+        continue;
+      }
+      uint32_t start = a.node;
+      while (out_.graph.nodes[start].block != head) start = out_.graph.nodes[start].from;
+      Node node = out_.graph.nodes[start];
+      node.from = start;
+      s.node = static_cast<uint32_t>(out_.graph.nodes.size());
+      out_.graph.nodes.push_back(node);
+      out.push_back(std::move(s));
+    }
+    return out.size() <= kMaxUnrolledStates;
   }
 
   void prepend(const kernel::Loop& l, std::vector<Event> events) {
@@ -272,8 +301,8 @@ private:
       return;
     }
     if (!caught_.empty() && caught_.back().loop == head && s.waiting.front().again) {
-      std::vector<State>& again = caught_.back().again;
-      if (again.size() < 2) again.push_back(std::move(s));
+      std::vector<Leaving>& again = caught_.back().again;
+      if (again.size() <= kMaxUnrolledStates) again.push_back({std::move(s), from_node, decision});
       return;
     }
     const uint64_t kind = kind_hash(s);
@@ -876,12 +905,36 @@ private:
     machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
   }
 
+  // A value without what the path rules out of the joins that it is made of: events outlive the facts of their path.
+  Value narrowed(const Value& value) {
+    Value out = value;
+    const FactsFilter filter(terms_, machine_.facts);
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      const Term& join = terms_[part.term];
+      if (join.kind != TermKind::kJoin || !join.listed || !filter.concerns(part.term)) continue;
+      std::vector<Value> rest;
+      for (const Value& v : join.set) {
+        if (!v.constant() || filter.admits(part.term, v.number)) rest.push_back(v);
+      }
+      if (rest.empty() || rest.size() == join.set.size()) continue;
+      const uint32_t smaller = terms_.join(kNarrowedSite | node_, part.term, join.loops, join.width);
+      terms_.mutable_term(smaller).uniformity = join.uniformity;
+      terms_.mutable_term(smaller).zero_bits = join.zero_bits;
+      terms_.set_list(smaller, std::move(rest), true);
+      const Value difference =
+          terms_.apply({Op::kSub, 32, false, 0}, terms_.with_base({}, smaller), terms_.with_base({}, part.term));
+      out = terms_.apply({Op::kAdd, 32, false, 0}, out,
+                         terms_.apply({Op::kMul, 32, false, 0}, difference, Value::of(part.coefficient)));
+    }
+    return out;
+  }
+
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
     const ptx::OperandRoles& roles = program_.roles[step.roles];
     Event& e = event(Event::Kind::kTcgen05, n, lanes, m.form.is_load());
     if (const Arg* a = arg(step, roles.address)) {
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
-      e.address = shared ? machine_.shared_address(*a) : machine_.read(*a);
+      e.address = shared ? machine_.shared_address(*a) : narrowed(machine_.read(*a));
     }
     if (const Arg* a = arg(step, roles.columns)) e.operand = machine_.read(*a);
     if (m.form.issue == ptx::Issue::kSingleThread) {
@@ -1017,14 +1070,9 @@ private:
   std::vector<uint64_t> loop_bit_, loop_set_;
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> live_;  // by the blocks that lanes wait at
   // Loops that are being followed time by time: what came back to their heads, and what left them.
-  struct Leaving {
-    State state;
-    uint32_t node = kNone;
-    int8_t decision = -1;
-  };
   struct Caught {
     uint32_t loop = kNone;
-    std::vector<State> again;
+    std::vector<Leaving> again;
     std::vector<Leaving> left;
   };
   std::vector<Caught> caught_;
