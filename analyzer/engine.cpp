@@ -1,6 +1,7 @@
 #include "analyzer/engine.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "analyzer/cta/analysis.h"
 #include "rules/facts.h"
@@ -50,6 +51,36 @@ bool is_damaged(const ptx::Module& module, const cta::Analysis& a) {
   return false;
 }
 
+// Of the findings from `first` on those that a closer look confirms, no graver than it makes them. What it could not
+// follow is not refuted.
+void keep_confirmed(report::Results& results, size_t first, const report::Results& closer) {
+  auto same_place = [](const report::Place& a, const report::Place& b) {
+    return a.text == b.text && a.span.begin == b.span.begin;
+  };
+  std::vector<report::Finding> kept;
+  for (size_t n = first; n < results.findings.size(); ++n) {
+    report::Finding& f = results.findings[n];
+    const report::Finding* confirmed = nullptr;
+    for (const report::Finding& g : closer.findings) {
+      if (g.rule != f.rule || !same_place(g.place, f.place)) continue;
+      if (g.message == f.message) {
+        confirmed = &g;
+        break;
+      }
+      if (confirmed == nullptr || g.level > confirmed->level) confirmed = &g;
+    }
+    const bool open = std::any_of(closer.incomplete.begin(), closer.incomplete.end(),
+                                  [&](const report::Incomplete& i) { return same_place(i.place, f.place); });
+    if (confirmed != nullptr && confirmed->level < f.level) {
+      kept.push_back(*confirmed);
+    } else if (confirmed != nullptr || open) {
+      kept.push_back(std::move(f));
+    }
+  }
+  results.findings.resize(first);
+  std::move(kept.begin(), kept.end(), std::back_inserter(results.findings));
+}
+
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
   const std::unique_ptr<cta::Analysis> analysis = cta::analyze(module, kernel, options.block, options.cluster);
@@ -61,13 +92,24 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
                        "parts of this kernel could not be parsed, so that what it does is not known");
     return;
   }
-  for (const rules::Rule* rule : rules::registry()) {
-    if (options.enabled && !options.enabled(rule->id)) continue;
-    context.begin(*rule);
-    rule->check(context);
-    context.end();
+  auto check = [&](rules::Context& of) {
+    for (const rules::Rule* rule : rules::registry()) {
+      if (options.enabled && !options.enabled(rule->id)) continue;
+      of.begin(*rule);
+      rule->check(of);
+      of.end();
+    }
+    report_incomplete(of);
+  };
+  const size_t findings = results.findings.size();
+  check(context);
+  // What is said of a path is looked at more closely: joining the times round a loop may have made that path.
+  if (context.blames_paths() && cta::look_again(*analysis)) {
+    report::Results closer;
+    rules::Context second(*analysis, module.source, closer);
+    check(second);
+    keep_confirmed(results, findings, closer);
   }
-  report_incomplete(context);
   if (options.stats) {
     report::KernelStats stats;
     stats.file = module.source->path();

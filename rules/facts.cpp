@@ -208,6 +208,7 @@ void Context::report(Draft draft) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
   }
+  blames_paths_ = blames_paths_ || (draft.warp != nullptr && draft.level != Level::kNote);
   for (Merged& m : merged_) {
     if (m.draft.at.instruction != draft.at.instruction || m.draft.message != draft.message) continue;
     m.draft.level = std::max(m.draft.level, draft.level);

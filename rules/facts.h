@@ -83,6 +83,8 @@ public:
   void begin(const Rule& rule) { rule_ = &rule; }
   // Hands the findings of the rule over to the results.
   void end();
+  // Whether anything but notes was reported of a path of one warp.
+  bool blames_paths() const { return blames_paths_; }
 
 private:
   struct Merged {
@@ -99,6 +101,7 @@ private:
   report::Results& results_;
   const Rule* rule_ = nullptr;
   std::vector<Merged> merged_;
+  bool blames_paths_ = false;
 };
 
 // "lane 0", "lanes 0-15", "lanes 0, 4-7"

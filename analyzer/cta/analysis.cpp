@@ -38,7 +38,7 @@ bool seems_to_leak(const Analysis& a, const warp::WarpGraph& graph) {
 
 // Each warp sees what the others were seen to write so far; one that read a place before another value was found to be
 // written to it is followed again.
-void follow_warps(Analysis& a) {
+void follow_warps(Analysis& a, bool by_rounds = false) {
   const uint32_t warps = a.launch.warps();
   uint64_t spent = 0;
   const uint32_t ranks = a.launch.ctas() > 1 ? 2 : 1;  // the even and the odd CTA of a pair
@@ -54,6 +54,7 @@ void follow_warps(Analysis& a) {
       setting.rank = rank;
       setting.warp = w;
       setting.exchange = exchange;
+      setting.by_rounds = by_rounds;
       setting.step_budget = std::min(setting.step_budget, kKernelSteps - std::min(kKernelSteps, spent) + 1);
       for (uint32_t other = 0; other < warps; ++other) {
         if (other != w) setting.others.push_back(&evaluations[other].writes);
@@ -178,6 +179,20 @@ std::vector<uint32_t> Analysis::unreached() const {
     if (!seen[i]) out.push_back(i);
   }
   return out;
+}
+
+bool look_again(Analysis& a) {
+  auto uncertain = [](const std::vector<warp::WarpGraph>& warps) {
+    size_t n = 0;
+    for (const warp::WarpGraph& w : warps) n += w.uncertain.size();
+    return n;
+  };
+  std::vector<warp::WarpGraph> before = std::move(a.warps);
+  a.warps.clear();
+  follow_warps(a, true);
+  if (uncertain(a.warps) <= uncertain(before)) return true;
+  a.warps = std::move(before);
+  return false;
 }
 
 std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,

@@ -4,6 +4,7 @@
 #include <bit>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "analyzer/warp/lanes.h"
 #include "analyzer/warp/machine.h"
@@ -30,6 +31,10 @@ constexpr uint64_t kMaxUnrolledSteps = 100'000;
 // Paths that are followed side by side meanwhile.
 constexpr size_t kMaxUnrolledStates = 4;
 
+// The loops that have no bit of their own.
+constexpr uint64_t kSharedLoops = uint64_t{1} << 62;
+// The part of a loop's head that is how often it has been gone round.
+constexpr uint64_t kRoundsPart = uint64_t{0x726f756e6473};
 // Joins of what is left of others on a path, by node.
 constexpr uint64_t kNarrowedSite = uint64_t{1} << 63;
 
@@ -42,6 +47,7 @@ struct State {
   Protocol protocol;
   uint32_t picture = kNone;  // in WarpGraph::protocols: what `protocol` was last kept as, if it has not changed since
   uint32_t node = kNone;
+  uint64_t later = 0;  // set of loops that it has gone round, with Setting::by_rounds
 };
 
 class Evaluator {
@@ -100,7 +106,7 @@ private:
       return graph_.loops[a].end - graph_.loops[a].head > graph_.loops[b].end - graph_.loops[b].head;
     });
     loop_bit_.assign(graph_.loops.size(), 0);
-    for (size_t n = 0; n < order.size(); ++n) loop_bit_[order[n]] = uint64_t{1} << std::min<size_t>(n, 62);
+    for (size_t n = 0; n < order.size(); ++n) loop_bit_[order[n]] = n < 62 ? uint64_t{1} << n : kSharedLoops;
     loop_set_.assign(graph_.loops.size(), 0);
     for (uint32_t n = 0; n < graph_.loops.size(); ++n) {
       const uint32_t parent = graph_.loops[n].parent;
@@ -259,9 +265,9 @@ private:
   static bool same_kind(const State& a, const State& b) {
     const Protocol& p = a.protocol;
     const Protocol& q = b.protocol;
-    return a.waiting == b.waiting && p.held == q.held && p.smallest == q.smallest && p.relinquished == q.relinquished &&
-           p.exited == q.exited && p.loads.empty() == q.loads.empty() && p.stores.empty() == q.stores.empty() &&
-           p.unknown_dealloc == q.unknown_dealloc;
+    return a.waiting == b.waiting && a.later == b.later && p.held == q.held && p.smallest == q.smallest &&
+           p.relinquished == q.relinquished && p.exited == q.exited && p.loads.empty() == q.loads.empty() &&
+           p.stores.empty() == q.stores.empty() && p.unknown_dealloc == q.unknown_dealloc;
   }
 
   // The state that another one is merged with, if any.
@@ -281,8 +287,9 @@ private:
   }
 
   uint64_t kind_hash(const State& s) const {
-    uint64_t h = 0x1234567;
+    uint64_t h = setting_.by_rounds ? 0x7654321 : 0x1234567;
     auto mix = [&](uint64_t n) { h = (h ^ n) * 0x9e3779b97f4a7c15u + (h >> 29); };
+    mix(s.later);
     for (const Waiting& w : s.waiting) mix((uint64_t{w.block} << 33) | (uint64_t{w.again} << 32) | w.lanes);
     for (const Held& held : s.protocol.held) mix((uint64_t{held.term} << 8) | held.live);
     mix(static_cast<uint64_t>(s.protocol.smallest));
@@ -305,12 +312,20 @@ private:
       if (again.size() <= kMaxUnrolledStates) again.push_back({std::move(s), from_node, decision});
       return;
     }
+    if (setting_.by_rounds) {
+      s.later &= loops_of(b);
+      // The small loops share a bit.
+      if (head != kNone && loop_bit_[head] != kSharedLoops) {
+        s.later = s.waiting.front().again ? s.later | loop_bit_[head] : s.later & ~loop_bit_[head];
+      }
+    }
     const uint64_t kind = kind_hash(s);
     current_join_block_ = b;
     listing_changed_ = false;
     if (head != kNone) {
+      const bool again = s.waiting.front().again;
       s.waiting.front().again = false;
-      rename(s, b, loop_bit_[head], kind);
+      rename(s, b, loop_bit_[head], kind, again);
     }
     if (State* existing = partner(states_[b], s)) {
       const bool changed = merge(*existing, std::move(s), b, head != kNone, kind);
@@ -333,21 +348,44 @@ private:
   }
 
   // At a loop's head, what the last time round computed becomes "the value at the head".
-  void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind) {
+  void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind, bool again) {
+    const bool counts = setting_.by_rounds && again && (s.later & bit) != 0;
+    // The state before the first time round.
+    const State* first = nullptr;
+    for (const State& other : states_[head]) {
+      if (!counts || (other.later & bit) != 0 || other.live != s.live) continue;
+      if (first != nullptr) {  // there are several
+        first = nullptr;
+        break;
+      }
+      first = &other;
+    }
+    auto renamed = [&](const Value& v, uint64_t part, unsigned width, const Value* before) {
+      if ((terms_.loops(v) & bit) == 0) return counts ? by_rounds(v, head, part, width, before) : v;
+      // One round more has been gone than when it was computed.
+      const uint64_t step = counts && !not_counters_.contains({head, part}) ? growth(v, head, bit) : 0;
+      if (step != 0) return minus(v, Value::of(step), width);
+      return joined(head, part, kind, width, {}, v, s.facts, bit);
+    };
     for (size_t n = 0; n < s.registers.size(); ++n) {
       Value& v = s.registers[n];
-      if ((terms_.loops(v) & bit) == 0) continue;
+      if ((terms_.loops(v) & bit) == 0 && !counts) continue;
       const uint32_t r = (*s.live)[n];
-      v = joined(head, r, kind, program_.register_width[r], {}, v, s.facts, bit);
+      v = renamed(v, r, program_.register_width[r], first == nullptr ? nullptr : &first->registers[n]);
     }
-    bool any = false;
+    bool any = counts;
     for (const Cell& c : s.memory.cells()) any = any || (terms_.loops(c.value) & bit) != 0;
     if (any) {
       std::vector<Cell> cells = s.memory.cells();
       for (Cell& c : cells) {
-        if ((terms_.loops(c.value) & bit) != 0) {
-          c.value = joined(head, kMemoryPart | c.address, kind, c.bytes * 8u, {}, c.value, s.facts, bit);
+        const Cell* before = nullptr;
+        if (first != nullptr) {
+          const std::vector<Cell>& all = first->memory.cells();
+          const auto at = std::lower_bound(all.begin(), all.end(), c.address,
+                                           [](const Cell& other, uint64_t a) { return other.address < a; });
+          if (at != all.end() && at->address == c.address && at->bytes == c.bytes) before = &*at;
         }
+        c.value = renamed(c.value, kMemoryPart | c.address, c.bytes * 8u, before == nullptr ? nullptr : &before->value);
       }
       s.memory.replace(std::move(cells));
     }
@@ -391,11 +429,62 @@ private:
       term.listed = u != Uniformity::kLane;
       term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
     }
-    if (a) add(join, *a, facts, bit, width);
-    add(join, b, facts, bit, width);
+    // What was taken to go by the number of rounds is something else after all: from now on it is listed.
+    const bool failed =
+        bit != 0 && setting_.by_rounds && ((a && growth(*a, block, bit) != 0) || growth(b, block, bit) != 0);
+    if (failed) {
+      not_counters_.insert({block, part});
+      listing_changed_ = true;
+    }
+    if (a && (!failed || growth(*a, block, bit) == 0)) add(join, *a, facts, bit, width);
+    if (!failed || growth(b, block, bit) == 0) add(join, b, facts, bit, width);
     Value v;
     v.base = join;
     return v;
+  }
+
+  // How often the loop of a head has been gone round after its second time.
+  Value rounds_of(uint32_t head) {
+    const uint64_t owner = (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56);
+    const uint32_t rounds = terms_.join((uint64_t{head} << 32) ^ owner, kRoundsPart, loops_of(head), 32);
+    Term& term = terms_.mutable_term(rounds);
+    term.uniformity = Uniformity::kWarp;
+    term.zero_bits = ~uint64_t{0x7fffff};  // nothing goes round more often than 8 million times
+    return terms_.with_base({}, rounds);
+  }
+
+  // By how much a value grows with each round, where that is all that makes it one of this loop's values; else 0.
+  uint64_t growth(const Value& value, uint32_t head, uint64_t bit) {
+    if (value.table != 0 || value.plain != 0) return 0;
+    const uint32_t rounds = rounds_of(head).base;
+    uint64_t out = 0;
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      if (part.term == rounds) {
+        out = part.coefficient;
+      } else if ((terms_[part.term].loops & bit) != 0) {
+        return 0;
+      }
+    }
+    return out;
+  }
+
+  Value times(const Value& value, uint64_t factor, unsigned width) {
+    return terms_.apply({Op::kMul, static_cast<uint8_t>(width), false, 0}, value, Value::of(factor));
+  }
+  Value plus(const Value& a, const Value& b, unsigned width) {
+    return terms_.apply({Op::kAdd, static_cast<uint8_t>(width), false, 0}, a, b);
+  }
+  Value minus(const Value& a, const Value& b, unsigned width) {
+    return terms_.apply({Op::kSub, static_cast<uint8_t>(width), false, 0}, a, b);
+  }
+
+  // What a value at a loop's head, come back from the first time round, will be after so many rounds more: if it is a
+  // step away from what it was before.
+  Value by_rounds(const Value& value, uint32_t head, uint64_t part, unsigned width, const Value* first) {
+    if (first == nullptr || *first == value || not_counters_.contains({head, part})) return value;
+    const Value step = minus(value, *first, width);
+    if (!step.constant() || step.number == 0) return value;
+    return plus(value, times(rounds_of(head), step.number, width), width);
   }
 
   // Adds what a value may be to a join's list, or gives up listing.
@@ -550,6 +639,7 @@ private:
     machine_.loops = loops_of(b);
     protocol_ = s.protocol;
     node_ = s.node;
+    later_ = s.later;
     block_ = b;
     snapshot_ = s.picture;
     snapshot_without_loads_ = kNone;
@@ -643,6 +733,7 @@ private:
     State next;
     next.waiting = std::move(waiting);
     next.picture = snapshot_;
+    next.later = later_;
     if (is_last) {
       next.memory = std::move(machine_.memory);
       next.facts = std::move(machine_.facts);
@@ -1076,6 +1167,8 @@ private:
     std::vector<Leaving> left;
   };
   std::vector<Caught> caught_;
+  std::set<std::pair<uint32_t, uint64_t>> not_counters_;  // by head and place: not stepped by one number each time
+  uint64_t later_ = 0;
   Protocol protocol_;
   uint32_t node_ = kNone;
   uint32_t block_ = 0;

@@ -29,6 +29,19 @@ Interval of_width(unsigned width) {
   return {-(int64_t{1} << (width - 1)), (int64_t{1} << (width - 1)) - 1};
 }
 
+// Times a number, where that does not leave the width.
+Interval scaled(Interval i, uint64_t by, unsigned width) {
+  const int64_t factor = sign_extend(by, width);
+  const Interval limit = of_width(std::min(width, 63u));
+  Interval out;
+  if (i.low == INT64_MIN || i.high == INT64_MAX || __builtin_mul_overflow(i.low, factor, &out.low) ||
+      __builtin_mul_overflow(i.high, factor, &out.high)) {
+    return {};
+  }
+  if (out.low > out.high) std::swap(out.low, out.high);
+  return out.low < limit.low || out.high > limit.high ? Interval{} : out;
+}
+
 // What a fact about a term, which is about its value as a number of the term's own width, says of it as one of `width`
 // bits: nothing where a sign would be read differently.
 Interval as_read(const Term& term, const Interval& interval, unsigned width) {
@@ -134,10 +147,11 @@ Interval interval_of(const Terms& terms, const Facts& facts, const Value& value,
     const int64_t n = sign_extend(value.number, width);
     return {n, n};
   }
-  if (terms[value.base].kind == TermKind::kSum) {
-    const Fact* fact = facts.find(value.base);
-    if (fact == nullptr) return {};
-    return shift(as_read(terms[value.base], fact->interval, width), sign_extend(value.number, width));
+  if (const Term& sum = terms[value.base]; sum.kind == TermKind::kSum) {
+    Interval out;
+    if (sum.args.size() == 1) out = scaled(of_term(terms, facts, sum.args[0].base, width), sum.coefficients[0], width);
+    if (const Fact* fact = facts.find(value.base)) out = intersect(out, as_read(sum, fact->interval, width));
+    return shift(out, sign_extend(value.number, width));
   }
   return shift(of_term(terms, facts, value.base, width), sign_extend(value.number, width));
 }
@@ -149,6 +163,52 @@ bool FactsFilter::admits(uint32_t join, uint64_t number) const {
   const int64_t n = width == 1 ? static_cast<int64_t>(number) : sign_extend(number, width);
   return n >= fact->interval.low && n <= fact->interval.high;
 }
+
+namespace {
+
+// Whether a comparison that is known to hold says that one side of an equation is less than the other.
+bool is_less(const Terms& terms, const Facts& facts, const Term& equation) {
+  const Value& left = equation.args[0];  // the difference of the sides, against a number
+  const unsigned w = equation.operation.width;
+  if (!equation.args[1].constant() || left.table != 0 || left.plain != 0) return false;
+  const Terms::Parts wanted = terms.parts(left.base);
+  if (wanted.size() < 2) return false;
+  for (const Fact& fact : facts.list()) {
+    const Term& less = terms[fact.term];
+    if (fact.per_lane || fact.interval != Interval{1, 1} || less.kind != TermKind::kPure) continue;
+    if (less.operation.op != Op::kLt || less.operation.width != w) continue;
+    const Value& a = less.args[0];
+    const Value& b = less.args[1];
+    if (a.table != 0 || a.plain != 0 || b.table != 0 || b.plain != 0) continue;
+    // a - b in parts, as the equation has them or the other way round.
+    auto is_difference = [&](uint64_t factor) {
+      const Terms::Parts p = terms.parts(a.base);
+      const Terms::Parts q = terms.parts(b.base);
+      size_t n = 0;
+      size_t m = 0;
+      size_t found = 0;
+      while (n < p.size() || m < q.size()) {
+        const bool first = m == q.size() || (n < p.size() && p[n].term <= q[m].term);
+        const bool second = n == p.size() || (m < q.size() && q[m].term <= p[n].term);
+        const uint32_t term = first ? p[n].term : q[m].term;
+        uint64_t coefficient = 0;
+        if (first) coefficient += p[n++].coefficient;
+        if (second) coefficient -= q[m++].coefficient;
+        coefficient = truncate(coefficient * factor, w);
+        if (coefficient == 0) continue;
+        if (found == wanted.size() || wanted[found].term != term || wanted[found].coefficient != coefficient)
+          return false;
+        ++found;
+      }
+      return found == wanted.size() &&
+             truncate(equation.args[1].number, w) == truncate((b.number - a.number) * factor + left.number, w);
+    };
+    if (is_difference(1) || is_difference(~uint64_t{0})) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base) {
   if (const Fact* fact = facts.find(base)) {
@@ -186,6 +246,7 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       if (all) return !absorbing;
     }
   }
+  if (term.kind == TermKind::kPure && term.operation.op == Op::kEq && is_less(terms, facts, term)) return false;
   Value v;
   v.base = base;
   if (auto numbers = terms.enumerate(v, 0, 1, FactsFilter(terms, facts), 1)) {
