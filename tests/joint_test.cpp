@@ -1283,5 +1283,42 @@ TEST(Rounds, ThatThePathRulesOut) {
   EXPECT_THAT(kernel("-1"), Contains("error tmem-lane-window @ld"));
 }
 
+// A loop over n, with what is done in the first, in each, and in the last round.
+std::string counted_loop(const std::string& first, const std::string& each, const std::string& last) {
+  return "setp.lt.s32 %p1, %n, 1;\n@%p1 bra DONE;\nmov.u32 %r50, 0;\nneg.s32 %r51, %n;\nLOOP:\n"
+         "setp.ne.u32 %p2, %r50, 0;\n@%p2 bra LATER;\n" +
+         first + "LATER:\n" + each + "setp.ne.s32 %p3, %r51, -1;\n@%p3 bra NEXT;\n" + last +
+         "NEXT:\nadd.u32 %r50, %r50, 1;\nadd.s32 %r51, %r51, 1;\nsetp.ne.s32 %p4, %r51, 0;\n@%p4 bra LOOP;\nDONE:\n";
+}
+
+TEST(Rounds, TheFirstAndTheLastAreOnesOfTheirOwn) {
+  const std::string take = where("%w0", allocate("slot", 32, " // @alloc") +
+                                            "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n") +
+                           join();
+  const std::string use = "ld.shared.b32 %ta, [slot];\nshl.b32 %tw, %w, 21;\nadd.u32 %tw, %tw, %ta;\n" + store("%tw") +
+                          kWaitStores + join();
+  const std::string give = where("%w0", release("%ta", 32));
+  EXPECT_THAT(said(ptx_kernel(counted_loop(take, use, give))), IsEmpty());
+  // In each round; never; in the first one only.
+  EXPECT_THAT(said(ptx_kernel(counted_loop("", take + use + give, ""))),
+              ElementsAre("error tmem-alloc-after-relinquish @alloc"));
+  EXPECT_THAT(said(ptx_kernel(counted_loop(take, use, ""))), ElementsAre("error tmem-missing-dealloc @alloc"));
+  EXPECT_THAT(said(ptx_kernel(counted_loop(take + use + give, "", ""))), IsEmpty());
+}
+
+TEST(Rounds, AWaitInAllButTheFirst) {
+  // A load of which the next round waits, and what the last one leaves over is waited for behind the loop.
+  auto kernel = [](const std::string& skipped, const std::string& behind) {
+    return said(ptx_kernel(begin(32) + store("%tw") + kWaitStores +
+                           "setp.lt.s32 %p1, %n, 1;\n@%p1 bra DONE;\nmov.u32 %r50, 0;\nLOOP:\nsetp.eq.u32 %p2, %r50, " +
+                           skipped + ";\n@%p2 bra LATER;\n" + kWaitLoads + "LATER:\n" + load("%tw", " // @ld") +
+                           "add.u32 %r50, %r50, 1;\nsetp.lt.s32 %p4, %r50, %n;\n@%p4 bra LOOP;\n" + behind + "DONE:\n" +
+                           end(32)));
+  };
+  EXPECT_THAT(kernel("0", kWaitLoads), IsEmpty());
+  EXPECT_THAT(kernel("0", ""), Contains("error tmem-missing-wait-ld @dealloc"));
+  EXPECT_THAT(kernel("1", kWaitLoads), ElementsAre("error tmem-missing-wait-ld @ld"));
+}
+
 }  // namespace
 }  // namespace tmemlint
