@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -784,6 +785,32 @@ KERNEL(wrong_warp, max(threadIdx.x / 32, 1u), threadIdx.x < 32, 32)
 }
 
 // --- places
+
+TEST_F(CudaSource, StepsOfAPathNameLinesOfTheSource) {
+  const report::Results results = check(R"(
+__device__ void say(unsigned* out) { out[1] = 7; }
+__global__ void __launch_bounds__(32) k(unsigned* out, int f) {
+  __shared__ unsigned slot;
+  unsigned address = (unsigned)__cvta_generic_to_shared(&slot);
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 64;" ::"r"(address) : "memory");
+  unsigned columns = slot;
+  if (f > 3) {
+    say(out);
+    return;
+  }
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 64;" ::"r"(columns));
+}
+)");
+  std::vector<std::string> steps;
+  for (const report::Finding& f : results.findings) {
+    if (f.rule != "tmem-missing-dealloc") continue;
+    for (const report::Related& step : f.path) {
+      const uint32_t line = step.place.text->position(step.place.span.begin).line;
+      steps.push_back(std::to_string(line) + ": " + step.message);
+    }
+  }
+  EXPECT_THAT(steps, ElementsAre("8: the path goes from here to line 9"));
+}
 
 TEST_F(CudaSource, FixesMakeThePlaceWhereTheyGo) {
   const report::Results results = check(R"(
