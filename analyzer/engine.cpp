@@ -86,7 +86,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   const std::unique_ptr<cta::Analysis> analysis = cta::analyze(module, kernel, options.block, options.cluster);
   results.summary.tcgen05 += analysis->tcgen05.size();
   if (analysis->tcgen05.empty()) return;
-  rules::Context context(*analysis, module.source, results);
+  rules::Context context(*analysis, module.source, results, options.source_of);
   if (!module.errors.empty() && is_damaged(module, *analysis)) {
     context.incomplete(analysis->tcgen05.front(),
                        "parts of this kernel could not be parsed, so that what it does is not known");

@@ -17,6 +17,8 @@ struct Options {
   bool stats = false;       // --stats: say per kernel what was asked, decided and executed
   // Whether a rule runs at all. Null: all do.
   std::function<bool(std::string_view rule)> enabled;
+  // Where an instruction was written. Null: where `.loc` says.
+  report::SourceOf source_of;
 };
 
 // Parses and analyses one input and appends to `results` (findings of every level; the caller filters notes).

@@ -125,29 +125,42 @@ report::Place Context::place(At at) const {
   return out;
 }
 
+// From the innermost call outwards; empty: not known.
+std::vector<report::SourcePosition> Context::written_at(const report::Place& place) const {
+  if (source_of_) return source_of_(place);
+  if (!place.has_source) return {};
+  std::vector<report::SourcePosition> out = {place.source};
+  out.insert(out.end(), place.inlined_at.begin(), place.inlined_at.end());
+  return out;
+}
+
 // A branch of compiled code may test the opposite of what its author wrote: where the source is known, the step says
 // where the path goes.
 report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool holds) const {
   report::Related step;
   step.place = place(instruction);
   step.message = holds ? "taken to hold here" : "taken not to hold here";
-  if (!step.place.has_source) return step;
+  const std::vector<report::SourcePosition> written = written_at(step.place);
+  if (written.empty()) return step;
+  const report::SourcePosition& from = written.front();
   const std::vector<kernel::Block>& blocks = analysis_.graph.blocks;
   for (int steps = 0; next != kNone && steps < 8; ++steps) {
     const kernel::Block& block = blocks[next];
     // What a compiler moved here from lines above says nothing of the way.
     report::SourcePosition first, below;
     for (uint32_t i = block.first; i < block.last && below.line == 0; ++i) {
-      const report::Place to = place(i);
-      if (!to.has_source) continue;
-      if (first.line == 0) first = to.source;
-      if (to.source.file == step.place.source.file && to.source.line > step.place.source.line) below = to.source;
+      const std::vector<report::SourcePosition> chain = written_at(place(i));
+      if (chain.empty()) continue;
+      // Where a helper is called, the call is where the path goes.
+      const size_t deeper = chain.size() - std::min(chain.size(), written.size());
+      const report::SourcePosition& to = chain[deeper];
+      if (first.line == 0) first = to;
+      if (to.file == from.file && to.line > from.line) below = to;
     }
     if (below.line != 0) first = below;
     if (first.line != 0) {
       step.message = "the path goes from here to line " + std::to_string(first.line);
-      if (first.file != step.place.source.file)
-        step.message += " of " + first.file.substr(first.file.find_last_of('/') + 1);
+      if (first.file != from.file) step.message += " of " + first.file.substr(first.file.find_last_of('/') + 1);
       return step;
     }
     next = block.successors.size() == 1 ? block.successors[0] : kNone;

@@ -47,8 +47,9 @@ struct TmemAddress {
 
 class Context {
 public:
-  Context(const cta::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results)
-      : analysis_(analysis), text_(std::move(text)), results_(results) {}
+  Context(const cta::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results,
+          report::SourceOf source_of)
+      : analysis_(analysis), text_(std::move(text)), results_(results), source_of_(std::move(source_of)) {}
 
   const ptx::Module& module() const { return *analysis_.module; }
   const cta::Analysis& analysis() const { return analysis_; }
@@ -93,12 +94,14 @@ private:
   };
   void fold_floods();
   std::vector<report::Related> scenario_path(const std::vector<cta::Decision>& decisions) const;
+  std::vector<report::SourcePosition> written_at(const report::Place& place) const;
   report::Related branch_step(uint32_t instruction, uint32_t next, bool holds) const;
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
   const cta::Analysis& analysis_;
   std::shared_ptr<const ptx::SourceText> text_;
   report::Results& results_;
+  report::SourceOf source_of_;
   const Rule* rule_ = nullptr;
   std::vector<Merged> merged_;
   bool blames_paths_ = false;

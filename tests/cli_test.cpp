@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analyzer/cuda/front_end.h"
 #include "tests/sarif_check.h"
 
 namespace tmemlint {
@@ -192,6 +193,25 @@ TEST_F(Command, GoesOnAfterAnUnparsableFile) {
   EXPECT_THAT(ran.err, HasSubstr("broken.ptx:"));
   EXPECT_THAT(ran.err, HasSubstr(": error: "));
   EXPECT_THAT(ran.out, HasSubstr("[tmem-alloc-size]"));
+}
+
+// Errors do not hide that the rest of a source was analysed.
+TEST_F(Command, CountsASourceThatIsTakenInPart) {
+  std::string problem;
+  if (cuda::clang_front_end(problem) == nullptr) GTEST_SKIP() << "the Clang front end was not built";
+  write("part.cu", R"(
+__global__ void good(unsigned* out) { asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;" ::"r"(*out)); }
+template <int N> __global__ void picky(unsigned* out) { static_assert(N > 4, "too small"); *out = N; }
+)");
+  const Ran ran = run("--via clang --cuda-path none --instantiate 'picky<3>' part.cu --format json");
+  EXPECT_EQ(ran.code, 2);
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_FALSE(json["errors"].empty());
+  EXPECT_EQ(json["summary"]["kernels"], 1);
+  EXPECT_EQ(json["summary"]["files"], 1);
+  // What could not be taken at all was not looked at.
+  write("none.cu", "no source");
+  EXPECT_EQ(run_json("--via clang --cuda-path none none.cu")["summary"]["files"], 0);
 }
 
 TEST_F(Command, TakesNoBinaries) {

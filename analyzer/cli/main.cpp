@@ -94,19 +94,13 @@ int decode(const Command& command) {
 
 report::Results lint_all(const std::vector<std::string>& files, const Options& options, Sources& sources,
                          report::Results results) {
-  uint64_t read = 0;
   for (const std::string& file : files) {
     try {
       if (sources.is_source(file)) {
-        const uint64_t before = results.errors.size();
         sources.lint(file, options, results);
-        read += results.errors.size() == before ? 1 : 0;
-        continue;
+      } else if (auto text = read_input(file, results.errors)) {
+        lint(text, options, results);
       }
-      auto text = read_input(file, results.errors);
-      if (!text) continue;
-      ++read;
-      lint(text, options, results);
     } catch (const std::exception& error) {
       // One input must not take the findings of the others with it.
       results.errors.push_back({file, nullptr, {}, std::string("tmemlint itself failed here: ") + error.what()});
@@ -114,7 +108,6 @@ report::Results lint_all(const std::vector<std::string>& files, const Options& o
   }
   sources.finish(results);
   report::finish(results);
-  results.summary.files = read;
   return results;
 }
 

@@ -34,7 +34,7 @@ if(TMEMLINT_HAS_CLANG)
 
   # Shared by the module and the clang-tidy checks.
   add_library(tmemlint_translate OBJECT analyzer/cuda/clang/scan.cpp analyzer/cuda/clang/generate.cpp
-                                        analyzer/cuda/clang/ir_facts.cpp)
+                                        analyzer/cuda/clang/ir_facts.cpp analyzer/cuda/clang/libdevice.cpp)
   add_library(tmemlint_clang MODULE analyzer/cuda/clang/parse.cpp analyzer/cuda/clang/tolerant_files.cpp ${bundled_headers})
   target_link_libraries(tmemlint_clang PRIVATE tmemlint_translate clang-cpp LLVM)
   set_target_properties(tmemlint_clang PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -72,6 +72,20 @@ public:
 
   Texts& texts() { return texts_; }
 
+  // What the engine says of lines is about the author's, too.
+  Options with_places(Options options) {
+    options.source_of = [this](const report::Place& at) {
+      const Written w = written(at);
+      std::vector<report::SourcePosition> out;
+      if (w.at.line != 0) out.push_back({w.at.file, w.at.line, w.at.column});
+      for (const Call& call : w.calls) {
+        if (call.at.line != 0) out.push_back({call.at.file, call.at.line, call.at.column});
+      }
+      return out;
+    };
+    return options;
+  }
+
 private:
   Written written(const report::Place& at) {
     return translation_ != nullptr ? written_at(at, *translation_) : written_at_nvcc(at, texts_);
@@ -289,8 +303,8 @@ std::string lint_by_nvcc(const CompileCommand& command, const AdaptedCommand& ad
   if (!text) return problem;
   if (!source_options.keep_ptx.empty()) std::ofstream(source_options.keep_ptx) << text->text();
   Results found;
-  lint(text, options, found);
   Mapper mapper(nullptr, command.file);
+  lint(text, mapper.with_places(options), found);
   mapper.move(found);
   finish_source(found);
   if (found.summary.tcgen05 == 0) found.assumptions.push_back(command.file + ": nvcc's PTX has no tcgen05 instruction");
@@ -380,12 +394,13 @@ bool report_input(const Translation& t, const CompileCommand& command, const Sou
 void lint_translation(const Translation& translation, const std::string& file, const std::string& target,
                       const Toolkit& toolkit, const Options& options, Results& results) {
   Results found;
+  Mapper mapper(&translation, file);
+  const Options with_places = mapper.with_places(options);
   for (const std::string& ptx : translation.ptx) {
     lint(std::make_shared<const ptx::SourceText>(file + " (PTX)", with_header(ptx, ptx_version(toolkit), target)),
-         options, found);
+         with_places, found);
   }
   found.summary.kernels += translation.other_kernels;
-  Mapper mapper(&translation, file);
   mapper.move(found);
   check_source(translation, options, mapper.texts(), found.findings);
   Gaps(translation, file, mapper.texts(), found).report();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct Place {
   SourcePosition source;                   // innermost, valid when has_source
   std::vector<SourcePosition> inlined_at;  // from the innermost call outwards
 };
+
+// The author's position of a place and those of the calls that were inlined there, from the innermost outwards; empty
+// where it is not known. For inputs whose `.loc` does not say it.
+using SourceOf = std::function<std::vector<SourcePosition>(const Place&)>;
 
 struct Related {
   Place place;

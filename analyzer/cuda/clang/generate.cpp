@@ -17,7 +17,6 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/Dominators.h>
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LLVMContext.h>
@@ -38,6 +37,7 @@
 #include <set>
 
 #include "analyzer/cuda/clang/ir_facts.h"
+#include "analyzer/cuda/clang/libdevice.h"
 
 extern "C" {
 void LLVMInitializeNVPTXTargetInfo();
@@ -73,46 +73,6 @@ const llvm::InlineAsm* asm_of(const Instruction& instruction) {
 
 bool is_kernel(const Function& function) {
   return function.getCallingConv() == llvm::CallingConv::PTX_Kernel;
-}
-
-// libdevice is not linked in. Its functions compute a number from numbers and touch nothing else, and that is all that
-// matters here: each becomes an operation of its arguments that nobody can foresee.
-void define_libdevice(llvm::Module& module) {
-  llvm::LLVMContext& c = module.getContext();
-  llvm::Type* real = llvm::Type::getFloatTy(c);
-  for (Function& function : module) {
-    if (!function.isDeclaration() || !function.getName().starts_with("__nv_")) continue;
-    llvm::Type* result = function.getReturnType();
-    if (!result->isVoidTy() && !result->isFloatingPointTy() && !result->isIntegerTy()) continue;
-    llvm::IRBuilder<> build(llvm::BasicBlock::Create(c, "", &function));
-    llvm::Value* sum = llvm::ConstantFP::get(real, 1.0);
-    llvm::Type* first = real;
-    for (llvm::Argument& argument : function.args()) {
-      llvm::Type* type = argument.getType();
-      llvm::Value* number = nullptr;
-      if (type->isFloatingPointTy()) number = build.CreateFPCast(&argument, real);
-      if (type->isIntegerTy()) number = build.CreateUIToFP(&argument, real);
-      if (number == nullptr) continue;
-      if (argument.getArgNo() == 0) first = type;
-      sum = build.CreateFAdd(sum, number);
-    }
-    auto* operation =
-        llvm::InlineAsm::get(llvm::FunctionType::get(real, {real}, false), "lg2.approx.f32 $0, $1;", "=f,f", false);
-    llvm::Value* answer = build.CreateCall(operation, {sum});
-    auto as = [&](llvm::Type* type) {
-      return type->isIntegerTy() ? build.CreateFPToUI(answer, type) : build.CreateFPCast(answer, type);
-    };
-    const bool whole = function.getName().contains("frexp") || function.getName().contains("remquo");
-    for (llvm::Argument& argument : function.args()) {
-      if (argument.getType()->isPointerTy())
-        build.CreateStore(as(whole ? llvm::Type::getInt32Ty(c) : first), &argument);
-    }
-    if (result->isVoidTy()) {
-      build.CreateRetVoid();
-    } else {
-      build.CreateRet(as(result));
-    }
-  }
 }
 
 // Clang deletes, merges and moves statements that are not volatile, as it may. The analysis is to see them where the

@@ -189,7 +189,31 @@ TMEMLINT_DEVICE unsigned __brev(unsigned x) {
   return __builtin_bitreverse32(x);
 }
 TMEMLINT_DEVICE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
-  return __nvvm_prmt(x, y, s);
+  return __nvvm_prmt(x, y, s & 0x7777);  // the fourth bit of a selector means something to prmt only
+}
+TMEMLINT_DEVICE int __popcll(unsigned long long x) {
+  return __builtin_popcountll(x);
+}
+TMEMLINT_DEVICE int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);
+}
+TMEMLINT_DEVICE int __ffsll(long long x) {
+  return __builtin_ffsll(x);
+}
+TMEMLINT_DEVICE unsigned long long __brevll(unsigned long long x) {
+  return __builtin_bitreverse64(x);
+}
+TMEMLINT_DEVICE int __mulhi(int x, int y) {
+  return (int)(((long long)x * y) >> 32);
+}
+TMEMLINT_DEVICE unsigned __umulhi(unsigned x, unsigned y) {
+  return (unsigned)(((unsigned long long)x * y) >> 32);
+}
+TMEMLINT_DEVICE long long __mul64hi(long long x, long long y) {
+  return (long long)(((__int128)x * y) >> 64);
+}
+TMEMLINT_DEVICE unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+  return (unsigned long long)(((unsigned __int128)x * y) >> 64);
 }
 TMEMLINT_DEVICE float __int_as_float(int x) {
   return __builtin_bit_cast(float, x);
