@@ -106,7 +106,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   // What is said of a path is looked at more closely: joining the times round a loop may have made that path.
   if (context.blames_paths() && cta::look_again(*analysis)) {
     report::Results closer;
-    rules::Context second(*analysis, module.source, closer);
+    rules::Context second(*analysis, module.source, closer, options.source_of);
     check(second);
     keep_confirmed(results, findings, closer);
   }
