@@ -222,8 +222,10 @@ void Context::report(Draft draft) {
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
   }
   blames_paths_ = blames_paths_ || (draft.warp != nullptr && draft.level != Level::kNote);
-  for (Merged& m : merged_) {
-    if (m.draft.at.instruction != draft.at.instruction || m.draft.message != draft.message) continue;
+  std::vector<size_t>& here = merged_at_[draft.at.instruction];
+  for (size_t n : here) {
+    Merged& m = merged_[n];
+    if (m.draft.message != draft.message) continue;
     m.draft.level = std::max(m.draft.level, draft.level);
     if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
     if (draft.in_warp) m.warps.push_back(*draft.in_warp);
@@ -232,6 +234,7 @@ void Context::report(Draft draft) {
   Merged m;
   if (draft.warp != nullptr) m.warps.push_back(draft.warp->warp);
   if (draft.in_warp) m.warps.push_back(*draft.in_warp);
+  here.push_back(merged_.size());
   m.draft = std::move(draft);
   merged_.push_back(std::move(m));
 }
@@ -293,6 +296,7 @@ void Context::end() {
     results_.findings.push_back(std::move(f));
   }
   merged_.clear();
+  merged_at_.clear();
 }
 
 void Context::incomplete(uint32_t instruction, std::string reason) {
@@ -300,9 +304,7 @@ void Context::incomplete(uint32_t instruction, std::string reason) {
   i.place = place(instruction);
   i.kernel = kernel().name;
   i.reason = std::move(reason);
-  for (const report::Incomplete& other : results_.incomplete) {
-    if (other.kernel == i.kernel && other.reason == i.reason && other.place.span.begin == i.place.span.begin) return;
-  }
+  if (!said_incomplete_.emplace(i.place.span.begin, i.reason).second) return;
   results_.incomplete.push_back(std::move(i));
 }
 

@@ -3,7 +3,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cta/analysis.h"
@@ -104,6 +107,8 @@ private:
   report::SourceOf source_of_;
   const Rule* rule_ = nullptr;
   std::vector<Merged> merged_;
+  std::unordered_map<uint32_t, std::vector<size_t>> merged_at_;    // by instruction: in merged_
+  std::set<std::pair<ptx::Offset, std::string>> said_incomplete_;  // where, and why
   bool blames_paths_ = false;
 };
 

@@ -120,6 +120,7 @@ private:
     for (const PendingLoad& pending : before.loads) {
       const PendingLoad p = in_lanes(pending, e.lanes);
       if (p.lanes == 0 || !std::binary_search(set.begin(), set.end(), p.load)) continue;
+      if (context_.instruction_of(p.step) == e.instruction) continue;  // judged by the load itself
       say(e, p,
           "a register that a tcgen05.ld is to write is overwritten while the load " + state_of(p) +
               "; put tcgen05.wait::ld before this instruction");

@@ -1320,5 +1320,25 @@ TEST(Rounds, AWaitInAllButTheFirst) {
   EXPECT_THAT(kernel("1", kWaitLoads), ElementsAre("error tmem-missing-wait-ld @ld"));
 }
 
+// Thousands of loads into one register: what is kept of a register's loads is kept once.
+TEST(PendingLoads, ManyIntoOneRegister) {
+  constexpr size_t kLoads = 2000;
+  std::string body = begin(32);
+  for (size_t n = 0; n < kLoads; ++n) body += load("%tw") + kWaitLoads + "add.u32 %r40, %r1, %r2;\n";
+  const Joint joint = joint_of(ptx_kernel(body + end(32)));
+  const warp::Program& program = *joint.analysis->program;
+  EXPECT_EQ(program.loads.size(), kLoads);
+  size_t kept = 0;
+  for (const std::vector<uint32_t>& set : program.load_sets) kept += set.size();
+  EXPECT_LE(kept, 4 * kLoads);
+}
+
+TEST(PendingLoads, AreNotOverwrittenByThemselves) {
+  // Another load into the same registers is; the same one in the next round says so itself.
+  const std::string two = load("%tw", " // @first") + load("%tw", " // @second") + kWaitLoads;
+  EXPECT_THAT(said(ptx_kernel(begin(32) + store("%tw") + kWaitStores + two + end(32))),
+              ElementsAre("error tmem-missing-wait-ld @second"));
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -181,7 +181,34 @@ std::vector<uint32_t> Analysis::unreached() const {
   return out;
 }
 
+namespace {
+
+// Whether some loop changes what a warp has allocated or has pending: only then does it matter which of its times round
+// it is.
+bool has_loop_of_protocol(const Analysis& a) {
+  return std::any_of(a.tcgen05.begin(), a.tcgen05.end(), [&](uint32_t i) {
+    switch (a.program->meanings[a.module->instructions[i].opcode].form.op) {
+      case ptx::Tcgen05::kMma:
+      case ptx::Tcgen05::kMmaWs:
+      case ptx::Tcgen05::kCp:
+      case ptx::Tcgen05::kShift:
+      case ptx::Tcgen05::kCommit:
+      case ptx::Tcgen05::kFenceBefore:
+      case ptx::Tcgen05::kFenceAfter:
+        return false;
+      default:
+        break;
+    }
+    return std::any_of(a.graph.blocks.begin(), a.graph.blocks.end(), [&](const kernel::Block& b) {
+      return b.loop != ptx::kNone && i >= b.first && i < b.last;
+    });
+  });
+}
+
+}  // namespace
+
 bool look_again(Analysis& a) {
+  if (!has_loop_of_protocol(a)) return false;
   auto uncertain = [](const std::vector<warp::WarpGraph>& warps) {
     size_t n = 0;
     for (const warp::WarpGraph& w : warps) n += w.uncertain.size();

@@ -740,9 +740,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
       const Truth guard = w.machine.guard_of(step);
       lanes = guard.yes | guard.unknown;
     }
-    for (uint32_t load : program_.load_sets[step.loads]) {
-      w.loads.each_of(load, [&](uint32_t operation) { operations_[operation].used |= lanes; });
-    }
+    w.loads.each_of(program_.load_sets[step.loads], [&](uint32_t operation) { operations_[operation].used |= lanes; });
     return true;
   }
   if (step.kind == warp::Step::Kind::kOverwrite) return true;

@@ -74,10 +74,18 @@ public:
   void each(F&& f) const {
     for (const Pending& p : all_) f(p.operation);
   }
-  // Those of one of Program::loads.
+  // Those of a set of Program::loads.
   template <typename F>
-  void each_of(uint32_t load, F&& f) const {
-    for (uint32_t n = newest_[load]; n != kNone; n = all_[n].previous) f(all_[n].operation);
+  void each_of(const std::vector<uint32_t>& set, F&& f) const {
+    if (set.size() > all_.size()) {
+      for (const Pending& p : all_) {
+        if (warp::contains(set, p.load)) f(p.operation);
+      }
+      return;
+    }
+    for (uint32_t load : set) {
+      for (uint32_t n = newest_[load]; n != kNone; n = all_[n].previous) f(all_[n].operation);
+    }
   }
 
 private:

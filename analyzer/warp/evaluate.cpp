@@ -656,8 +656,7 @@ private:
       out_.graph.steps += code.last - code.first + 1;
       if (out_.graph.steps > setting_.step_budget) {
         stopped_ = true;
-        uncertain(b,
-                  "the kernel takes more steps to follow than the budget of " + std::to_string(setting_.step_budget));
+        uncertain(b, "the kernel takes more steps to follow than are left of the budget");
         return;
       }
       if (!leave(b, waiting)) return;
@@ -965,6 +964,7 @@ private:
       if (protocol_.loads[k].load > set.back()) break;
       if (!contains(set, protocol_.loads[k].load)) continue;
       if (step.kind == Step::Kind::kOverwrite) {
+        if (program_.loads[protocol_.loads[k].load].instruction == step.instruction) continue;
         event(Event::Kind::kOverwrite, n, lanes);
         return;
       }

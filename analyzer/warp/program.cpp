@@ -169,23 +169,27 @@ private:
     accesses(
         frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); }, [](uint32_t) {});
     if (from.empty()) return false;
+    sort_set(from);
     bool changed = false;
     accesses(
         frame, i, [](uint32_t) {},
         [&](uint32_t r) {
-          for (uint32_t load : from) {
-            if (std::find(holds_[r].begin(), holds_[r].end(), load) == holds_[r].end()) {
-              holds_[r].push_back(load);
-              changed = true;
-            }
-          }
+          if (std::includes(holds_[r].begin(), holds_[r].end(), from.begin(), from.end())) return;
+          std::vector<uint32_t> both;
+          std::set_union(holds_[r].begin(), holds_[r].end(), from.begin(), from.end(), std::back_inserter(both));
+          holds_[r] = std::move(both);
+          changed = true;
         });
     return changed;
   }
 
+  static void sort_set(std::vector<uint32_t>& set) {
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+  }
+
   uint32_t load_set(std::vector<uint32_t> loads) {
-    std::sort(loads.begin(), loads.end());
-    loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+    sort_set(loads);
     auto [it, fresh] = load_set_numbers_.try_emplace(loads, static_cast<uint32_t>(out_.load_sets.size()));
     if (fresh) out_.load_sets.push_back(std::move(loads));
     return it->second;
@@ -514,27 +518,41 @@ private:
     }
   }
 
+  // The loads of all of some registers, which are mostly the same ones again and again.
+  uint32_t loads_of(const std::vector<uint32_t>& registers, const std::vector<std::vector<uint32_t>>& by_register,
+                    std::map<std::vector<uint32_t>, uint32_t>& known) {
+    const auto [it, fresh] = known.try_emplace(registers, 0);
+    if (!fresh) return it->second;
+    std::vector<uint32_t> all;
+    for (uint32_t r : registers) all.insert(all.end(), by_register[r].begin(), by_register[r].end());
+    return it->second = load_set(std::move(all));
+  }
+
   void emit_uses(const Block& block, uint32_t i, const Meaning& m, uint32_t self) {
     std::vector<uint32_t> used;
     std::vector<uint32_t> overwritten;
     accesses(
         block.frame, i,
         [&](uint32_t r) {
-          if (!m.is_move_like) used.insert(used.end(), holds_[r].begin(), holds_[r].end());
+          if (!m.is_move_like && !holds_[r].empty()) add_once(used, r);
         },
-        [&](uint32_t r) { overwritten.insert(overwritten.end(), direct_[r].begin(), direct_[r].end()); });
-    if (!used.empty()) emit_marker(Step::Kind::kUse, block, i, std::move(used));
-    // A load over its own registers is judged by the load itself; any other writer is marked.
-    std::erase(overwritten, self);
-    if (!overwritten.empty()) emit_marker(Step::Kind::kOverwrite, block, i, std::move(overwritten));
+        [&](uint32_t r) {
+          // A load over its own registers is judged by the load itself; any other writer is marked.
+          const bool others = direct_[r].size() > 1 || (direct_[r].size() == 1 && direct_[r][0] != self);
+          if (others) add_once(overwritten, r);
+        });
+    if (!used.empty()) emit_marker(Step::Kind::kUse, block, i, loads_of(used, holds_, use_sets_));
+    if (!overwritten.empty()) {
+      emit_marker(Step::Kind::kOverwrite, block, i, loads_of(overwritten, direct_, overwrite_sets_));
+    }
   }
 
-  void emit_marker(Step::Kind kind, const Block& block, uint32_t i, std::vector<uint32_t> loads) {
+  void emit_marker(Step::Kind kind, const Block& block, uint32_t i, uint32_t set) {
     const Instruction& instruction = module_.instructions[i];
     Step step;
     step.kind = kind;
     step.instruction = i;
-    step.loads = load_set(std::move(loads));
+    step.loads = set;
     if (instruction.guard != kNone && !block.guard_is_taken) {
       // A guard outside the slice depends on data only: the marker then counts in every lane.
       const uint32_t guard = graph_.register_number(block.frame, instruction.guard);
@@ -912,7 +930,8 @@ private:
   std::vector<std::vector<uint32_t>> holds_;   // loads whose results a register may hold, through moves
   std::vector<std::vector<uint32_t>> direct_;  // loads that write the register
   std::map<std::vector<uint32_t>, uint32_t> load_set_numbers_;
-  std::unordered_map<uint32_t, uint32_t> roles_;  // by instruction
+  std::map<std::vector<uint32_t>, uint32_t> use_sets_, overwrite_sets_;  // by registers
+  std::unordered_map<uint32_t, uint32_t> roles_;                         // by instruction
   std::vector<Need> needed_;
   std::vector<uint32_t> work_;
   kernel::Control control_;

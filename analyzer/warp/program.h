@@ -39,7 +39,7 @@ struct Step {
   enum class Kind : uint8_t {
     kInstruction,
     kUse,        // results of pending loads are used: `loads`
-    kOverwrite,  // a destination register of pending loads is written: `loads`
+    kOverwrite,  // a destination register of pending loads (but for the instruction itself) is written: `loads`
     kCopyIn,     // args[1] -> memory at number (a register passed to a `.param`), or register to register
   };
   Kind kind = Kind::kInstruction;
