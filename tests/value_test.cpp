@@ -158,6 +158,35 @@ TEST(Terms, AllocationAddressesTakeLanesAndColumnsByOrAndPrmt) {
   EXPECT_NE(terms.apply(op(Op::kOr), base, Value::of(32)), terms.apply(op(Op::kAdd), base, Value::of(32)));
 }
 
+TEST(Terms, WordsThatArePackedComeOutAgain) {
+  Terms terms;
+  const Value low = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value high = terms.opaque(2, 0, Uniformity::kCta, 0, 32);
+  const Value packed = terms.apply(op(Op::kOr, 64), low, terms.apply(op(Op::kShl, 64), high, Value::of(32)));
+  EXPECT_EQ(terms.apply(op(Op::kShr, 64), packed, Value::of(32)), high);
+  EXPECT_EQ(terms.apply(op(Op::kZext, 32, false, 32), packed), low);
+  // A carry out of the lower word may reach the upper one.
+  Value more = packed;
+  more.number = 1;
+  EXPECT_NE(terms.apply(op(Op::kShr, 64), more, Value::of(32)), high);
+  // The upper word may be negative.
+  EXPECT_NE(terms.apply(op(Op::kShr, 64, true), packed, Value::of(32)), high);
+}
+
+TEST(Terms, BitsBesideABaseStayApart) {
+  Terms terms;
+  const Value block = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value start = terms.apply(op(Op::kShl), block, Value::of(7));
+  const Value index = terms.apply(op(Op::kAdd), start, lane_ids(terms));
+  const Value warp = terms.apply(op(Op::kShr), index, Value::of(5));
+  EXPECT_TRUE(terms.uniform(warp, kAllLanes));
+  EXPECT_EQ(warp, terms.apply(op(Op::kShr), start, Value::of(5)));
+  const Value half = terms.apply(op(Op::kShr), index, Value::of(4));
+  EXPECT_EQ(terms.lane(half, 15), terms.apply(op(Op::kShr), start, Value::of(4)));
+  EXPECT_EQ(terms.lane(half, 16), terms.apply(op(Op::kAdd), terms.lane(half, 15), Value::of(1)));
+  EXPECT_EQ(terms.apply(op(Op::kAnd), index, Value::of(127)), lane_ids(terms));
+}
+
 TEST(Terms, ATruthSurvivesSelectionAndComparison) {
   Terms terms;
   const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);

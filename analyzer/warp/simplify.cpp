@@ -99,8 +99,28 @@ Value Terms::apply_anew(Operation o, const Value* args, unsigned count) {
     for (unsigned l = 0; l < kLanes; ++l) largest = std::max(largest, number_in(args[0], l));
     if (ones <= limit && largest <= limit && ones + largest <= limit) return args[0];
   }
+  if (lanes && (o.op == Op::kShr || o.op == Op::kAnd) && args[0].plain == 0 && args[1].constant()) {
+    if (std::optional<Value> apart = beside_base(o, args)) return *apart;
+  }
   if (lanes) return by_groups(o, args, count);
   return make_pure(o, args, count);
+}
+
+// A shift or a mask of a base and numbers that differ from lane to lane only in bits that the base has none of.
+std::optional<Value> Terms::beside_base(Operation o, const Value* args) {
+  const auto low = static_cast<unsigned>(std::countr_one(terms_[args[0].base].zero_bits));
+  const uint64_t mask = truncate(~uint64_t{0}, low);
+  Lanes numbers = numbers_of(args[0]);
+  const uint64_t rest = numbers[0] & ~mask;
+  for (uint64_t& n : numbers) {
+    if ((n & ~mask) != rest) return std::nullopt;
+    n &= mask;
+  }
+  const Value base_args[2] = {with_base(Value::of(rest), args[0].base), args[1]};
+  const Value base = apply(o, base_args, 2);
+  const Value lanes = from_lanes(numbers, o.width);
+  const Value lane_args[2] = {lanes, args[1]};
+  return sum(base, apply_by_lane(o, lane_args, 2), 1, o.width);
 }
 
 // Lanes with the same arguments are worked out together; the results are put together again if one base can express
@@ -157,6 +177,30 @@ Known known_bits(uint64_t base_zeros, uint64_t number, unsigned width) {
 }
 
 }  // namespace
+
+// A sum shifted to the right whose parts lie on one side of where it is cut each: words packed into a longer one, a
+// scaled term shifted back.
+std::optional<Value> Terms::upper_parts(const Value& x, unsigned by, Operation o) {
+  if (terms_[x.base].kind != TermKind::kSum || by >= o.width || by >= 64) return std::nullopt;
+  const uint64_t unit = uint64_t{1} << by;
+  __extension__ using Wide = unsigned __int128;
+  const Wide limit = Wide{1} << (o.is_signed ? o.width - 1u : o.width);
+  Wide below = x.number & (unit - 1);
+  Wide all = x.number;
+  Value out = Value::of(x.number >> by);
+  for (const Part part : parts(x.base)) {
+    const Wide most = Wide{part.coefficient} * Wide{~terms_[part.term].zero_bits};
+    all += most;
+    if (all >= limit) return std::nullopt;
+    if (part.coefficient % unit != 0) {
+      below += most;
+      if (below >= unit) return std::nullopt;
+      continue;
+    }
+    out = sum(out, with_base({}, part.term), part.coefficient / unit, o.width);
+  }
+  return out;
+}
 
 std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count) {
   const unsigned w = o.width;
@@ -282,16 +326,7 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
           rest.number -= low;
           return sum(apply(o, rest, a[1]), Value::of(low >> a[1].number), 1, w);
         }
-        // A scaled term shifted back.
-        const Term& term = terms_[x.base];
-        if (term.kind == TermKind::kSum && term.args.size() == 1 && known.high < w) {
-          const uint64_t unit = uint64_t{1} << a[1].number;
-          if (term.coefficients[0] % unit == 0) {
-            Value inner;
-            inner.base = term.args[0].base;
-            return sum(Value::of(x.number >> a[1].number), inner, term.coefficients[0] / unit, w);
-          }
-        }
+        if (std::optional<Value> upper = upper_parts(x, static_cast<unsigned>(a[1].number), o)) return upper;
       }
       return std::nullopt;
     case Op::kBfe:

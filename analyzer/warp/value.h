@@ -399,6 +399,8 @@ private:
   void add_symmetric(Term& term, uint8_t lanes);
   std::optional<Value> simplify(Operation operation, const Value* args, unsigned count);
   Value by_groups(Operation operation, const Value* args, unsigned count);
+  std::optional<Value> upper_parts(const Value& x, unsigned by, Operation operation);
+  std::optional<Value> beside_base(Operation operation, const Value* args);
   static constexpr size_t kMostCombinations = 256;
   std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
                                                  const Filter* filter, size_t most) const;
