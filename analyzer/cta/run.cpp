@@ -22,7 +22,6 @@ namespace {
 // Kinds of unknowns, as sites of terms.
 constexpr uint64_t kUnwrittenSite = uint64_t{8} << 60;
 constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
-constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 constexpr uint64_t kBlendSite = uint64_t{12} << 60;
 
@@ -124,7 +123,8 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       launch_(ground.analysis->launch),
       log_events_(log),
       budget_(budget),
-      model_(*ground.analysis->terms) {
+      model_(*ground.analysis->terms),
+      globals_(*ground.analysis->terms, model_) {
   warps_per_cta_ = launch_.warps();
   // CTAs that never reach each other are all the same.
   ranks_ = ground.uses_cluster ? std::max(1u, launch_.ctas()) : 1;
@@ -330,10 +330,9 @@ void Run::wake_polls() {
 }
 
 Value Run::load_global(const Value& address, unsigned index, unsigned width) {
-  const std::array<uint64_t, 4> key = {address.base, address.number, index, width};
-  auto [it, fresh] = globals_.try_emplace(key);
-  if (fresh) it->second = terms_.opaque(kGlobalSite, ++serial_, Uniformity::kCta, 0, width);
-  return it->second;
+  Value at = address;
+  at.number += uint64_t{index} * width / 8;
+  return globals_.read(at, width, current_->index, serial_);
 }
 
 // --- stepping ---
@@ -371,6 +370,45 @@ void Run::go() {
     }
   }
   finish();
+  set_doubtful_apart();
+}
+
+// A decision about a term was made: a guess, if it is about more than parameters.
+void Run::guessed(uint32_t term) {
+  if (term != 0 && model_.of_parameters(term)) return;
+  guessed_data = true;
+  if (term != 0) globals_.guess(term);
+}
+
+// Whether a fault is there whatever the other warps do and in which order.
+static bool is_of_one_warp(Fault fault) {
+  switch (fault) {
+    case Fault::kOutOfBounds:
+    case Fault::kSharedAlloc:
+    case Fault::kDeallocAddress:
+    case Fault::kDeallocSize:
+    case Fault::kForeignDealloc:
+    case Fault::kNoRelinquish:
+    case Fault::kManyThreads:
+    case Fault::kNoFence:
+    case Fault::kPairMask:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Where warps go by words of memory that may be one and the same count, guessed to be two, one of them comes to where
+// the other one never does: which of their events are ordered means nothing from there on.
+void Run::set_doubtful_apart() {
+  if (sightings.empty()) return;
+  const size_t contradiction = globals_.first_contradiction();
+  if (contradiction == SIZE_MAX) return;
+  const auto first = std::stable_partition(sightings.begin(), sightings.end(), [&](const Sighting& s) {
+    return s.guesses <= contradiction || is_of_one_warp(s.fault);
+  });
+  doubtful.assign(std::make_move_iterator(first), std::make_move_iterator(sightings.end()));
+  sightings.erase(first, sightings.end());
 }
 
 bool Run::advance(Warp& w) {
@@ -609,7 +647,7 @@ bool Run::leave(Warp& w, uint32_t b) {
         }
         wish_came(unusual, first == wish);
         if (stopped_) return false;
-        if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
+        guessed(t.term);
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
       }
@@ -869,7 +907,7 @@ void Run::decide_truths(Warp& w, uint32_t term) {
     const bool holds = known ? *known : model_.holds(term);
     if (!known) {
       model_.decide(term, holds);
-      if (!model_.of_parameters(term)) guessed_data = true;
+      guessed(term);
     }
     assume(terms_, w.machine.facts, term, holds);
     return;
@@ -918,6 +956,7 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   s.warp = w.number;
   s.rank = w.rank;
   s.decided = static_cast<uint32_t>(decisions.size());
+  s.guesses = static_cast<uint32_t>(globals_.guessed());
   sightings.push_back(std::move(s));
   return sightings.back();
 }

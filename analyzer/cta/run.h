@@ -12,6 +12,7 @@
 
 #include "analyzer/cta/analysis.h"
 #include "analyzer/cta/barrier.h"
+#include "analyzer/cta/global_words.h"
 #include "analyzer/cta/joint.h"
 #include "analyzer/cta/last_stores.h"
 #include "analyzer/cta/model.h"
@@ -97,6 +98,8 @@ public:
   bool idle() const { return operations_.empty(); }
 
   std::vector<Sighting> sightings;
+  // What may only happen because guesses of words of memory contradict each other.
+  std::vector<Sighting> doubtful;
   std::vector<warp::Uncertain> uncertain;
   std::vector<cta::Step> log;
   std::vector<Decision> decisions;
@@ -232,6 +235,8 @@ private:
   void proxy_fence(Warp& w, uint32_t n);
   bool choose(Warp& w, uint32_t block, bool* unusual);
   void wish_came(bool unusual, bool granted);
+  void guessed(uint32_t term);
+  void set_doubtful_apart();
   template <typename F>
   void note_other_trips(F&& way);
   void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
@@ -340,7 +345,7 @@ private:
   Model model_;
   std::map<uint32_t, Word> words_;      // shared memory, by address
   std::map<uint32_t, Region> regions_;  // written by copies
-  std::map<std::array<uint64_t, 4>, warp::Value> globals_;
+  GlobalWords globals_;
   std::unordered_map<uint32_t, Mbarrier> mbarriers_;
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> named_;  // by rank and number
   uint32_t cluster_phase_ = 0;
