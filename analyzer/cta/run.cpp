@@ -29,6 +29,11 @@ constexpr uint32_t kQuantum = 20'000;
 // Times that a policy's wish is refused before it is not followed any more.
 constexpr unsigned kMostRefusals = 3;
 
+// Bits of the word that an atomic changes.
+unsigned atomic_width(std::string_view opcode) {
+  return opcode.ends_with("64") ? 64 : opcode.ends_with("16") ? 16 : opcode.ends_with("128") ? 128 : 32;
+}
+
 bool writes_tensor_memory(const Meaning& m) {
   if (m.action != Action::kTcgen05) return false;
   switch (m.form.op) {
@@ -53,6 +58,7 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     uses_cluster = uses_cluster || elsewhere;
   }
 
+  find_global_orders();
   const kernel::Graph& g = a.graph;
   events_in_.assign(g.blocks.size(), 0);
   guards_writes.assign(g.blocks.size(), false);
@@ -76,6 +82,58 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     loop_writers.push_back(std::move(writers));
     for (uint32_t d : control.deciders[l.head]) {
       if (d < l.head || d >= l.end) guards_writes[d] = true;
+    }
+  }
+}
+
+// Releases and acquires of words of global memory (memory consistency model of the ISA): by atomics, and by loads and
+// stores that say so; by relaxed and volatile ones where the kernel has fences. Many of them are no steps of the
+// program, since what global memory holds is not known.
+void Ground::find_global_orders() {
+  const kernel::Graph& g = analysis->graph;
+  const ptx::Module& module = *analysis->module;
+  auto opcode = [&](uint32_t i) -> const ptx::Opcode& { return module.opcode(module.instructions[i]); };
+  bool fences = false;
+  for (const Block& b : g.blocks) {
+    for (uint32_t i = b.first; i < b.last && !fences; ++i) {
+      const ptx::Opcode& o = opcode(i);
+      fences = o.root == "membar" || (o.root == "fence" && (o.has("acq_rel") || o.has("sc")));
+    }
+  }
+  std::vector<GlobalOrder> own(g.blocks.size());
+  GlobalOrder any;
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
+      const ptx::Opcode& o = opcode(i);
+      const bool atom = o.root == "atom";
+      if (!atom && o.root != "red" && o.root != "ld" && o.root != "st") continue;
+      const Meaning& m = analysis->program->meanings[module.instructions[i].opcode];
+      if (m.space != warp::MemorySpace::kGlobal && m.space != warp::MemorySpace::kGeneric) continue;
+      const bool both = o.has("acq_rel");
+      const bool weak = fences && (atom || o.root == "red" || o.has("relaxed") || o.has("volatile"));
+      if (o.root != "ld") own[b].releases = own[b].releases || both || o.has("release") || weak;
+      // A generic one may be of shared memory: the step that executes it knows.
+      if ((atom || o.root == "ld") && m.space == warp::MemorySpace::kGlobal)
+        own[b].acquires = own[b].acquires || both || o.has("acquire") || weak;
+      if (atom || o.root == "ld") any.acquires = any.acquires || both || o.has("acquire") || weak;
+    }
+    any.releases = any.releases || own[b].releases;
+  }
+  if (!any.releases || !any.acquires) return;
+  global_orders = own;
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    const uint32_t end = analysis->program->code[b].skip_to;
+    if (end == kNone) continue;
+    std::vector<bool> seen(g.blocks.size(), false);
+    std::vector<uint32_t> work = g.blocks[b].successors;
+    while (!work.empty()) {
+      const uint32_t next = work.back();
+      work.pop_back();
+      if (next == end || seen[next]) continue;
+      seen[next] = true;
+      global_orders[b].releases = global_orders[b].releases || own[next].releases;
+      global_orders[b].acquires = global_orders[b].acquires || own[next].acquires;
+      work.insert(work.end(), g.blocks[next].successors.begin(), g.blocks[next].successors.end());
     }
   }
 }
@@ -403,12 +461,14 @@ static bool is_of_one_warp(Fault fault) {
 void Run::set_doubtful_apart() {
   if (sightings.empty()) return;
   const size_t contradiction = globals_.first_contradiction();
-  if (contradiction == SIZE_MAX) return;
-  const auto first = std::stable_partition(sightings.begin(), sightings.end(), [&](const Sighting& s) {
-    return s.guesses <= contradiction || is_of_one_warp(s.fault);
-  });
-  doubtful.assign(std::make_move_iterator(first), std::make_move_iterator(sightings.end()));
-  sightings.erase(first, sightings.end());
+  if (contradiction == SIZE_MAX && followed_ == SIZE_MAX) return;
+  std::vector<Sighting> certain;
+  for (size_t n = 0; n < sightings.size(); ++n) {
+    Sighting& s = sightings[n];
+    const bool stands = (n < followed_ && s.guesses <= contradiction) || is_of_one_warp(s.fault);
+    (stands ? certain : doubtful).push_back(std::move(s));
+  }
+  sightings = std::move(certain);
 }
 
 bool Run::advance(Warp& w) {
@@ -594,6 +654,7 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
 
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
+  if (!ground_.global_orders.empty() && !order_globally(w, b)) return true;
   const uint32_t lanes = w.machine.active;
   std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1),
                                 std::make_move_iterator(w.waiting.end()));
@@ -804,7 +865,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
       w.machine.execute(step, n);
       return true;
     default:
-      if (m.atomic) atomic(w, step);
+      if (m.atomic) return atomic(w, n, step, m);
       w.machine.execute(step, n);
       return true;
   }
@@ -845,7 +906,10 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   }
   if (at == step.argument_count) return true;
   const Value address = w.machine.generic_address(program_.args[step.first_arg + at], m.space);
-  if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return true;
+  if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) {
+    w.reached_global = true;
+    return true;
+  }
   const auto word = words_.find(static_cast<uint32_t>(address.number));
   const bool atomic = word != words_.end() && word->second.atomic;
   const bool again = w.polled == std::pair{n, writes_};
@@ -859,27 +923,140 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   return true;
 }
 
-// An atomic on a word of shared memory.
-void Run::atomic(Warp& w, const warp::Step& step) {
+// An atomic on a word of shared or global memory. It is a read and a write that nothing comes between: each of those
+// that change a word by turns sees what the one before left there.
+bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   const Truth guard = w.machine.guard_of(step);
-  if ((guard.yes | guard.unknown) == 0) return;
-  for (unsigned k = 0; k < step.argument_count; ++k) {
-    const Arg& a = program_.args[step.first_arg + k];
-    if (!a.address) continue;
-    const Value address = w.machine.generic_address(a, w.machine.meaning(step).space);
-    if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return;
+  const uint32_t lanes = guard.yes | guard.unknown;
+  if (lanes == 0) return true;
+  unsigned at = 0;
+  while (at < step.argument_count && !program_.args[step.first_arg + at].address) ++at;
+  if (at == step.argument_count) {
+    w.machine.execute(step, n);
+    return true;
+  }
+  const bool reads = at != 0 && arg(step, 0)->kind == Arg::Kind::kRegister;
+  const Value address = w.machine.generic_address(*arg(step, at), m.space);
+  const unsigned width = arg(step, at + 1) == nullptr ? 32 : atomic_width(opcode_text(step.instruction));
+  const bool shared = address.constant() && kernel::window_of(address.number) == kernel::kSharedWindow;
+  std::optional<Value> result;
+  if (shared) {
+    // As a load that polls: once, and again when somebody wrote meanwhile.
+    if (reads && w.polled == std::pair{n, writes_} && !w.released) {
+      w.state = State::kPoll;
+      ++polling_;
+      return false;
+    }
+    w.released = false;
     tick_access();
     Word& word = words_[static_cast<uint32_t>(address.number)];
-    word.known = false;
-    word.atomic = true;
+    if (reads && word.knowledge != nullptr) told(w, *word.knowledge);
+    const bool plain = word.known && word.bytes * 8 == width && word.allocation == UINT32_MAX;
+    const Value before = word.value;
+    if (plain && guard.unknown == 0) result = change(w, step, at, lanes, width, word.value);
     auto joined = std::make_shared<Knowledge>(handed_on(w));
     if (word.knowledge != nullptr) joined->join(*word.knowledge);
     word.knowledge = std::move(joined);
+    word.known = result.has_value();
+    word.atomic = !word.known;
     word.warp = w.index;
     word.event = w.known.any.event(w.index);
-    ++writes_;
-    return;
+    if (!word.known || word.value != before) {
+      ++writes_;
+      wake_polls();
+    }
+    w.polled = {n, writes_};
+  } else {
+    w.reached_global = true;
+    if (guard.unknown == 0 && address.base != 0 && terms_.uniform(address, lanes) && width <= 64) {
+      const Value where = terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes)));
+      Value& word = globals_.read(where, width, w.index, serial_);
+      result = change(w, step, at, lanes, width, word);
+      if (!result) word = w.machine.unknown(n, 0, Uniformity::kCta, width);
+    }
   }
+  w.machine.execute(step, n);
+  if (!reads) return true;
+  if (result) {
+    w.machine.write(*arg(step, 0), *result, lanes, n);
+  } else {
+    unfollowed_.insert(w.index);
+    if (unfollowed_.size() > 1) followed_ = std::min(followed_, sightings.size());
+  }
+  return true;
+}
+
+// What an atomic makes of a word whose value is known, and what it returns. Lanes take their turns in their order.
+// Nothing, and the word unchanged, where that is not followed.
+std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
+                                 Value& word) {
+  const ptx::Opcode& o = graph_.module->opcode(graph_.module->instructions[step.instruction]);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const Arg* operand_arg = arg(step, address + 1);
+  if (operand_arg == nullptr || o.has("f32") || o.has("f64") || o.has("f16") || o.has("bf16")) return std::nullopt;
+  const Value operands = w.machine.read(*operand_arg);
+  if (!terms_.uniform(operands, lanes)) return std::nullopt;
+  const Value operand = w.machine.of_lane(operands, lane, width);
+  const Value old = word;
+  const bool alone = std::has_single_bit(lanes);
+  const auto bits = static_cast<uint8_t>(width);
+  auto set = [&](warp::Operation operation, const Value& by) {
+    word = terms_.apply(operation, old, by);
+    if (word.constant()) word.number = warp::truncate(word.number, width);
+  };
+  if (o.has("add")) {
+    warp::Lanes turns{};
+    uint64_t count = 0;
+    for (unsigned l = 0; l < warp::kLanes; ++l) turns[l] = ((lanes >> l) & 1) != 0 ? count++ : 0;
+    const warp::Operation times{Op::kMul, bits, false, 0};
+    set({Op::kAdd, bits, false, 0}, terms_.apply(times, operand, Value::of(count)));
+    if (alone) return old;
+    return terms_.apply({Op::kAdd, bits, false, 0}, old,
+                        terms_.apply(times, operand, terms_.from_lanes(turns, width)));
+  }
+  if (o.has("exch")) {
+    word = operand;
+  } else if (o.has("and")) {
+    set({Op::kAnd, bits, false, 0}, operand);
+  } else if (o.has("or")) {
+    set({Op::kOr, bits, false, 0}, operand);
+  } else if (o.has("xor") && alone) {
+    set({Op::kXor, bits, false, 0}, operand);
+  } else if (o.has("min") || o.has("max")) {
+    const bool is_signed = o.has("s32") || o.has("s64");
+    set({o.has("min") ? Op::kMin : Op::kMax, bits, is_signed, 0}, operand);
+  } else if (o.has("cas")) {
+    const Arg* fresh = arg(step, address + 2);
+    if (fresh == nullptr || !old.constant() || !operand.constant()) return std::nullopt;
+    if (!terms_.uniform(w.machine.read(*fresh), lanes)) return std::nullopt;
+    if (warp::truncate(old.number, width) == warp::truncate(operand.number, width))
+      word = w.machine.of_lane(w.machine.read(*fresh), lane, width);
+  } else {
+    return std::nullopt;
+  }
+  if (alone || word == old) return old;
+  // What the first lane does, the others change nothing of.
+  return terms_.blend(lanes & (~lanes + 1), old, word, kBlendSite | ++serial_, 0, width);
+}
+
+// What a warp does to global memory that orders it with others, at the end of the block that does it. Which word that is
+// is not followed: who acquires one learns of every release before, and waits with it as long as others can go on, as a
+// poll does. That may take warps to be joined that are not, but never the other way round.
+bool Run::order_globally(Warp& w, uint32_t block) {
+  const Ground::GlobalOrder& order = ground_.global_orders[block];
+  const bool acquires = order.acquires || w.reached_global;
+  if (!order.releases && !acquires) return true;
+  if (told_globally_.any.size() == 0) told_globally_ = Knowledge(warps_.size());
+  if (order.releases) told_globally_.join(handed_on(w));
+  if (acquires && !w.released) {
+    w.state = State::kPoll;
+    ++polling_;
+    return false;
+  }
+  w.released = false;
+  w.reached_global = false;
+  if (acquires) told(w, told_globally_);
+  return true;
 }
 
 void Run::proxy_fence(Warp& w, uint32_t n) {

@@ -48,11 +48,17 @@ struct Ground {
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
   std::vector<bool> guards_writes;  // by block: its branch decides whether a loop that writes Tensor Memory is entered
+  // What a block does to words of global memory that orders warps; empty if no two warps can meet that way.
+  struct GlobalOrder {
+    bool releases = false, acquires = false;
+  };
+  std::vector<GlobalOrder> global_orders;  // by block, with what is left out behind it
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   bool uses_cluster = false;                        // some instruction may reach another CTA
   explicit Ground(const Analysis& analysis);
 
 private:
+  void find_global_orders();
   std::vector<uint32_t> events_in_;  // by block
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
 };
@@ -165,6 +171,7 @@ private:
     std::deque<ProxyFence> proxy_fences;             // the last ones
     std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
     bool released = false;                           // a poll that nothing else can go on without
+    bool reached_global = false;  // an atomic or polling load of global memory since the block began
     uint64_t ticked_step = 0;       // number of the step for which the clock was last advanced by a memory access
     uint32_t last_relaxed = kNone;  // instruction of the last relaxed wait
     uint32_t cluster_arrived = 0;   // lanes, in the phase `cluster_phase`
@@ -196,7 +203,7 @@ private:
     uint32_t instruction = kNone;
     uint32_t allocation = UINT32_MAX;                    // whose address it is, as alloc wrote it
     uint32_t overwrote = UINT32_MAX;                     // the allocation whose address was here before
-    bool atomic = false;                                 // changed by atomics: what it holds is not known
+    bool atomic = false;                                 // changed by atomics to what is not known
     std::shared_ptr<Knowledge> knowledge;                // of those who wrote it, for a reader that polls
     std::vector<std::pair<uint32_t, uint32_t>> readers;  // of an allocation's address: warp, event
   };
@@ -208,7 +215,10 @@ private:
   // CommonMemory
   warp::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
   bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
-  void atomic(Warp& w, const warp::Step& step);
+  bool atomic(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
+  std::optional<warp::Value> change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
+                                    warp::Value& word);
+  bool order_globally(Warp& w, uint32_t block);
   void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
   void store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) override;
   void wake_polls();
@@ -335,6 +345,9 @@ private:
   uint64_t serial_ = 0;
   unsigned polls_released_ = 0;
   unsigned polling_ = 0;                       // warps that wait for a word
+  Knowledge told_globally_;                    // by all releases through global memory
+  std::set<uint32_t> unfollowed_;              // warps that an atomic gave a result that is not known
+  size_t followed_ = SIZE_MAX;                 // sightings before a second one was given such a result
   std::shared_ptr<Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
   uint64_t writes_ = 0;                        // of words of shared memory
   uint64_t changes_ = 0;                       // of what a wait can be for: arrivals, barriers, writes
