@@ -204,8 +204,8 @@ private:
   const JointSetting setting_;
   const Ground ground_;
   Joint out_;
-  std::map<std::array<uint32_t, 3>, size_t> sighting_;  // by fault, at and other: index into out_.sightings
-  std::map<std::array<uint32_t, 3>, uint32_t> doubtful_;     // what only a doubtful scenario shows: its instruction
+  std::map<std::array<uint32_t, 3>, size_t> sighting_;    // by fault, at and other: index into out_.sightings
+  std::map<std::array<uint32_t, 3>, uint32_t> doubtful_;  // what only a doubtful scenario shows: its instruction
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
   std::set<uint32_t> odd_;  // allocs whose size is not a legal one
@@ -213,8 +213,8 @@ private:
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come
   unsigned cut_short_ = 0;   // scenarios that took more than their share
-  uint64_t spent_ = 0;  // of the budget
-  uint64_t usual_ = 0;  // of the budget, by the first scenario
+  uint64_t spent_ = 0;       // of the budget
+  uint64_t usual_ = 0;       // of the budget, by the first scenario
 };
 
 }  // namespace

@@ -73,16 +73,16 @@ struct Sighting {
   uint32_t warp = 0, other_warp = 0;                  // in their CTAs
   uint32_t rank = 0, other_rank = 0;
   int64_t first = 0, second = 0, extra = 0;
-  uint32_t lanes = 0;               // kLoadNotWaited: of the load
-  uint32_t used = 0;                // kLoadNotWaited: those whose results were used
-  bool sure = false;                // kNotComplete: the operation was issued before, on any schedule
-  bool zero_trips = false;          // the scenario lets a loop that writes Tensor Memory run no time
-  bool bytes = false;               // kStuck: all arrivals came, but not the bytes that `third` announced
-  bool passed = false;              // kStuck: two rounds were over before one of them was waited for
-  std::vector<uint32_t> waits;      // kStuck: where the other warps wait
-  uint32_t guesses = 0;             // words of memory that the scenario had guessed before
+  uint32_t lanes = 0;           // kLoadNotWaited: of the load
+  uint32_t used = 0;            // kLoadNotWaited: those whose results were used
+  bool sure = false;            // kNotComplete: the operation was issued before, on any schedule
+  bool zero_trips = false;      // the scenario lets a loop that writes Tensor Memory run no time
+  bool bytes = false;           // kStuck: all arrivals came, but not the bytes that `third` announced
+  bool passed = false;          // kStuck: two rounds were over before one of them was waited for
+  std::vector<uint32_t> waits;  // kStuck: where the other warps wait
+  uint32_t guesses = 0;         // words of memory that the scenario had guessed before
   std::shared_ptr<const std::vector<Decision>> scenario;  // its decisions
-  uint32_t decided = 0;                                    // how many of them came before the sighting
+  uint32_t decided = 0;                                   // how many of them came before the sighting
 
   std::span<const Decision> decisions() const {
     return scenario == nullptr ? std::span<const Decision>() : std::span(*scenario).first(decided);

@@ -84,6 +84,147 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
       if (d < l.head || d >= l.end) guards_writes[d] = true;
     }
   }
+  writes_ = std::move(writes);
+}
+
+// Whether some path from a block to one of `blocks` goes neither through `without` nor through `end`.
+bool Ground::leads_to(uint32_t from, uint32_t without, uint32_t end, const std::vector<bool>& blocks) const {
+  const kernel::Graph& g = analysis->graph;
+  std::vector<bool> seen(g.blocks.size(), false);
+  std::vector<uint32_t> work{from};
+  while (!work.empty()) {
+    const uint32_t b = work.back();
+    work.pop_back();
+    if (b == end || b == without || seen[b]) continue;
+    if (blocks[b]) return true;
+    seen[b] = true;
+    work.insert(work.end(), g.blocks[b].successors.begin(), g.blocks[b].successors.end());
+  }
+  return false;
+}
+
+namespace {
+
+// What values are computed from, over all of a kernel's paths: registers that loads and the like write, and parameters.
+class Origins {
+public:
+  explicit Origins(const warp::Program& program) : program_(program), writers_(program.register_width.size()) {
+    for (uint32_t s = 0; s < program.steps.size(); ++s) {
+      const warp::Step& step = program.steps[s];
+      if (step.kind == warp::Step::Kind::kUse || step.kind == warp::Step::Kind::kOverwrite) continue;
+      each(step, true, [&](const Arg& a) { writers_[a.ref].push_back(s); });
+    }
+  }
+  void collect(uint32_t reg, std::set<uint64_t>& out) {
+    std::vector<bool> seen(writers_.size(), false);
+    std::vector<uint32_t> work{reg};
+    while (!work.empty()) {
+      const uint32_t r = work.back();
+      work.pop_back();
+      if (seen[r]) continue;
+      seen[r] = true;
+      for (const uint32_t s : writers_[r]) {
+        const warp::Step& step = program_.steps[s];
+        if (!computes(step)) {
+          out.insert(origin(step, r));
+          continue;
+        }
+        each(step, false, [&](const Arg& a) { work.push_back(a.ref); });
+      }
+    }
+  }
+
+private:
+  bool computes(const warp::Step& step) const {
+    if (step.kind != warp::Step::Kind::kInstruction) return true;
+    switch (program_.meanings[program_.graph->module->instructions[step.instruction].opcode].action) {
+      case Action::kPure:
+      case Action::kCompare:
+      case Action::kMulAdd:
+      case Action::kMove:
+      case Action::kConvert:
+      case Action::kShuffle:
+      case Action::kGeneric:
+        return true;
+      default:
+        return false;
+    }
+  }
+  // Loads of one parameter are one origin.
+  uint64_t origin(const warp::Step& step, uint32_t reg) const {
+    for (unsigned n = step.destinations; n < step.argument_count; ++n) {
+      const Arg& a = program_.args[step.first_arg + n];
+      if (a.address && a.kind == Arg::Kind::kNumber) return (uint64_t{1} << 63) | a.number;
+    }
+    return reg;
+  }
+  template <typename F>
+  void each(const warp::Step& step, bool written, F&& f) const {
+    auto one = [&](const Arg& a, bool is_written) {
+      if (a.kind == Arg::Kind::kRegister && (is_written && !a.address) == written) f(a);
+    };
+    const bool vector_written =
+        step.vector_count != 0 && step.destinations > 0 && program_.args[step.first_arg].kind == Arg::Kind::kNone;
+    for (unsigned n = 0; n < step.argument_count; ++n) one(program_.args[step.first_arg + n], n < step.destinations);
+    for (unsigned n = 0; n < step.vector_count; ++n) one(program_.args[step.vector_first + n], vector_written);
+  }
+
+  const warp::Program& program_;
+  std::vector<std::vector<uint32_t>> writers_;  // steps, by register
+};
+
+}  // namespace
+
+bool Ground::runs_no_time(uint32_t block, uint8_t way) const {
+  if (runs_no_time_.empty()) find_guards();
+  return runs_no_time_[block] == way;
+}
+
+// A loop is guarded by branches that ask for what decides how often it runs: `if (0 < n)` before a loop that asks
+// `i < n` at its end. Any other condition is one of its own.
+void Ground::find_guards() const {
+  const kernel::Graph& g = analysis->graph;
+  const warp::Program& program = *analysis->program;
+  runs_no_time_.assign(g.blocks.size(), 2);
+  if (loop_writers.empty()) return;
+  Origins origins(program);
+  auto asks = [&](uint32_t b, std::set<uint64_t>& out) {
+    if (program.code[b].condition != kNone) origins.collect(program.code[b].condition, out);
+  };
+  auto note = [&](uint32_t b) {
+    const Block& block = g.blocks[b];
+    if (block.ending != Ending::kBranch || block.successors.size() != 2 || writes_[b]) return;
+    const bool first = leads_to(block.successors[0], b, control.after[b], writes_);
+    const bool second = leads_to(block.successors[1], b, control.after[b], writes_);
+    if (first != second) runs_no_time_[b] = first ? 1 : 0;
+  };
+  for (uint32_t n = 0; n < g.loops.size(); ++n) {
+    const kernel::Loop& l = g.loops[n];
+    if (std::none_of(writes_.begin() + l.head, writes_.begin() + l.end, [](bool w) { return w; })) continue;
+    std::set<uint64_t> of_loop;
+    for (uint32_t b = l.head; b < l.end; ++b) {
+      const std::vector<uint32_t>& next = g.blocks[b].successors;
+      if (std::any_of(next.begin(), next.end(), [&](uint32_t s) { return !g.in_loop(s, n); })) asks(b, of_loop);
+    }
+    if (of_loop.empty()) continue;
+    const Block& head = g.blocks[l.head];
+    if (head.successors.size() == 2 && g.in_loop(head.successors[0], n) != g.in_loop(head.successors[1], n))
+      note(l.head);
+    std::vector<uint32_t> work = control.deciders[l.head];
+    std::set<uint32_t> seen;
+    while (!work.empty()) {
+      const uint32_t d = work.back();
+      work.pop_back();
+      if ((d >= l.head && d < l.end) || !seen.insert(d).second) continue;
+      std::set<uint64_t> asked;
+      asks(d, asked);
+      const bool shares =
+          std::any_of(asked.begin(), asked.end(), [&](uint64_t origin) { return of_loop.contains(origin); });
+      if (!shares) continue;
+      note(d);
+      work.insert(work.end(), control.deciders[d].begin(), control.deciders[d].end());
+    }
+  }
 }
 
 // Releases and acquires of words of global memory (memory consistency model of the ISA): by atomics, and by loads and
@@ -92,34 +233,37 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
 void Ground::find_global_orders() {
   const kernel::Graph& g = analysis->graph;
   const ptx::Module& module = *analysis->module;
-  auto opcode = [&](uint32_t i) -> const ptx::Opcode& { return module.opcode(module.instructions[i]); };
-  bool fences = false;
-  for (const Block& b : g.blocks) {
-    for (uint32_t i = b.first; i < b.last && !fences; ++i) {
-      const ptx::Opcode& o = opcode(i);
-      fences = o.root == "membar" || (o.root == "fence" && (o.has("acq_rel") || o.has("sc")));
-    }
-  }
-  std::vector<GlobalOrder> own(g.blocks.size());
+  const bool fences = std::any_of(module.opcodes.begin(), module.opcodes.end(), [](const ptx::Opcode& o) {
+    return o.root == "membar" || (o.root == "fence" && (o.has("acq_rel") || o.has("sc")));
+  });
+  std::vector<GlobalOrder> by_opcode(module.opcodes.size());
   GlobalOrder any;
-  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
-    for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
-      const ptx::Opcode& o = opcode(i);
-      const bool atom = o.root == "atom";
-      if (!atom && o.root != "red" && o.root != "ld" && o.root != "st") continue;
-      const Meaning& m = analysis->program->meanings[module.instructions[i].opcode];
-      if (m.space != warp::MemorySpace::kGlobal && m.space != warp::MemorySpace::kGeneric) continue;
-      const bool both = o.has("acq_rel");
-      const bool weak = fences && (atom || o.root == "red" || o.has("relaxed") || o.has("volatile"));
-      if (o.root != "ld") own[b].releases = own[b].releases || both || o.has("release") || weak;
-      // A generic one may be of shared memory: the step that executes it knows.
-      if ((atom || o.root == "ld") && m.space == warp::MemorySpace::kGlobal)
-        own[b].acquires = own[b].acquires || both || o.has("acquire") || weak;
-      if (atom || o.root == "ld") any.acquires = any.acquires || both || o.has("acquire") || weak;
-    }
-    any.releases = any.releases || own[b].releases;
+  for (size_t n = 0; n < module.opcodes.size(); ++n) {
+    const ptx::Opcode& o = module.opcodes[n];
+    const bool atom = o.root == "atom";
+    const bool reads = atom || o.root == "ld";
+    const bool writes = atom || o.root == "red" || o.root == "st";
+    if (!reads && !writes) continue;
+    const warp::MemorySpace space = analysis->program->meanings[n].space;
+    if (space != warp::MemorySpace::kGlobal && space != warp::MemorySpace::kGeneric) continue;
+    const bool both = o.has("acq_rel");
+    const bool by_fence = fences && (atom || o.root == "red" || o.has("relaxed") || o.has("volatile"));
+    const bool acquires = reads && (both || by_fence || o.has("acquire"));
+    by_opcode[n].releases = writes && (both || by_fence || o.has("release"));
+    // A generic one may be of shared memory: the step that executes it knows.
+    by_opcode[n].acquires = acquires && space == warp::MemorySpace::kGlobal;
+    any.releases = any.releases || by_opcode[n].releases;
+    any.acquires = any.acquires || acquires;
   }
   if (!any.releases || !any.acquires) return;
+  std::vector<GlobalOrder> own(g.blocks.size());
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
+      const GlobalOrder& order = by_opcode[module.instructions[i].opcode];
+      own[b].releases = own[b].releases || order.releases;
+      own[b].acquires = own[b].acquires || order.acquires;
+    }
+  }
   global_orders = own;
   for (uint32_t b = 0; b < g.blocks.size(); ++b) {
     const uint32_t end = analysis->program->code[b].skip_to;
@@ -189,6 +333,7 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
   facts_.unlimited = true;
   const size_t count = size_t{ranks_} * warps_per_cta_;
   columns_.assign(ranks_, Columns());
+  went_.assign(graph_.blocks.size(), 0);
   for (uint32_t r = 0; r < ranks_; ++r) {
     for (uint32_t n = 0; n < warps_per_cta_; ++n) {
       auto w = std::make_unique<Warp>(ground, terms_, r, n, count);
@@ -712,6 +857,7 @@ bool Run::leave(Warp& w, uint32_t b) {
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
       }
+      if (p.base != 0) note_ways(w, b, t);
       wait(block.successors[0], t.yes);
       wait(block.successors[1], t.no);
       break;
@@ -736,6 +882,20 @@ bool Run::leave(Warp& w, uint32_t b) {
   }
   follow(w, std::move(rest));
   return true;
+}
+
+// Which ways a branch on what is not known was gone: of a loop that asks at its top, before its first round.
+void Run::note_ways(Warp& w, uint32_t block, const Truth& t) {
+  const auto ways = static_cast<uint8_t>((t.yes != 0 ? 1 : 0) | (t.no != 0 ? 2 : 0));
+  if ((ways & ~went_[block]) == 0) return;
+  const uint32_t loop = warp::headed(graph_, block);
+  const std::vector<uint32_t>& next = graph_.blocks[block].successors;
+  const bool asks_at_top = loop != kNone && graph_.in_loop(next[0], loop) != graph_.in_loop(next[1], loop);
+  if (asks_at_top && w.rounds[loop] != 0) return;
+  for (uint8_t way = 0; way < 2; ++way) {
+    if (((ways & ~went_[block]) >> way & 1) != 0) ways_.emplace_back(block, way);
+  }
+  went_[block] |= ways;
 }
 
 // A policy that differs from the usual one in nothing that is possible need not be followed to the end.
@@ -897,6 +1057,12 @@ bool Run::run_step(Warp& w, uint32_t n) {
   }
 }
 
+// What a value is in lanes that all have the same; itself where they do not.
+Value Run::of_lanes(const Value& value, uint32_t lanes) const {
+  if (value.constant() || !terms_.uniform(value, lanes)) return value;
+  return terms_.lane(value, static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
 // A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or
 // the word is changed by atomics, the warp waits: as long as another one can go on.
 bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
@@ -905,7 +1071,8 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
     if (program_.args[step.first_arg + k].address) at = k;
   }
   if (at == step.argument_count) return true;
-  const Value address = w.machine.generic_address(program_.args[step.first_arg + at], m.space);
+  const Value address =
+      of_lanes(w.machine.generic_address(program_.args[step.first_arg + at], m.space), w.machine.active);
   if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) {
     w.reached_global = true;
     return true;
@@ -936,7 +1103,7 @@ bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) 
     return true;
   }
   const bool reads = at != 0 && arg(step, 0)->kind == Arg::Kind::kRegister;
-  const Value address = w.machine.generic_address(*arg(step, at), m.space);
+  const Value address = of_lanes(w.machine.generic_address(*arg(step, at), m.space), lanes);
   const unsigned width = arg(step, at + 1) == nullptr ? 32 : atomic_width(opcode_text(step.instruction));
   const bool shared = address.constant() && kernel::window_of(address.number) == kernel::kSharedWindow;
   std::optional<Value> result;
@@ -954,6 +1121,8 @@ bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) 
     const bool plain = word.known && word.bytes * 8 == width && word.allocation == UINT32_MAX;
     const Value before = word.value;
     if (plain && guard.unknown == 0) result = change(w, step, at, lanes, width, word.value);
+    // Who polls what is not known may be told another truth each time.
+    if (!word.value.known()) result.reset();
     auto joined = std::make_shared<Knowledge>(handed_on(w));
     if (word.knowledge != nullptr) joined->join(*word.knowledge);
     word.knowledge = std::move(joined);
@@ -969,17 +1138,16 @@ bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) 
   } else {
     w.reached_global = true;
     if (guard.unknown == 0 && address.base != 0 && terms_.uniform(address, lanes) && width <= 64) {
-      const Value where = terms_.lane(address, static_cast<unsigned>(std::countr_zero(lanes)));
-      Value& word = globals_.read(where, width, w.index, serial_);
+      Value& word = globals_.read(address, width, w.index, serial_);
       result = change(w, step, at, lanes, width, word);
       if (!result) word = w.machine.unknown(n, 0, Uniformity::kCta, width);
     }
   }
   w.machine.execute(step, n);
   if (!reads) return true;
-  if (result) {
-    w.machine.write(*arg(step, 0), *result, lanes, n);
-  } else {
+  if (result) w.machine.write(*arg(step, 0), *result, lanes, n);
+  if (!result || !result->known()) {
+    // No two of these are the same, but what is computed from them may not tell.
     unfollowed_.insert(w.index);
     if (unfollowed_.size() > 1) followed_ = std::min(followed_, sightings.size());
   }
@@ -1011,8 +1179,7 @@ std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned addre
     const warp::Operation times{Op::kMul, bits, false, 0};
     set({Op::kAdd, bits, false, 0}, terms_.apply(times, operand, Value::of(count)));
     if (alone) return old;
-    return terms_.apply({Op::kAdd, bits, false, 0}, old,
-                        terms_.apply(times, operand, terms_.from_lanes(turns, width)));
+    return terms_.apply({Op::kAdd, bits, false, 0}, old, terms_.apply(times, operand, terms_.from_lanes(turns, width)));
   }
   if (o.has("exch")) {
     word = operand;
@@ -1039,9 +1206,9 @@ std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned addre
   return terms_.blend(lanes & (~lanes + 1), old, word, kBlendSite | ++serial_, 0, width);
 }
 
-// What a warp does to global memory that orders it with others, at the end of the block that does it. Which word that is
-// is not followed: who acquires one learns of every release before, and waits with it as long as others can go on, as a
-// poll does. That may take warps to be joined that are not, but never the other way round.
+// What a warp does to global memory that orders it with others, at the end of the block that does it. Which word that
+// is is not followed: who acquires one learns of every release before, and waits with it as long as others can go on,
+// as a poll does. That may take warps to be joined that are not, but never the other way round.
 bool Run::order_globally(Warp& w, uint32_t block) {
   const Ground::GlobalOrder& order = ground_.global_orders[block];
   const bool acquires = order.acquires || w.reached_global;
@@ -1368,6 +1535,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       s.first = b->count;
       s.second = int64_t{b->count} + arriving;
       s.third = 1;
+      s.other_rank = rank_of(at);
       break;
     }
     if (count > b->pending && b->pending > 0 && !guessed) {
@@ -1566,7 +1734,10 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     if (rank_of(t) != w.rank && !reaches(w, t, here, 0)) return;
     a.remotes.push_back(remote_.size() > before ? static_cast<uint32_t>(before) : kNone);
     if (remote_.size() > before) remote_.back().is_copy = true;
-    if (Mbarrier* b = find(t)) ++b->under_way;
+    if (Mbarrier* b = find(t)) {
+      ++b->under_way;
+      b->from_afar = b->from_afar || rank_of(t) != w.rank;
+    }
   }
   add_log(w, here, lanes, "");
   under_way_.push_back(std::move(a));
@@ -1600,6 +1771,7 @@ bool Run::deliver() {
           Sighting& s = see(Fault::kArrivalCount, *warps_[a.warp], a.instruction, b->init);
           s.first = b->count;
           s.third = 1;
+          s.other_rank = rank_of(a.targets[n]);
           break;
         }
         b->current.emplace_back(a.warp, a.knowledge.any.event(a.warp));
