@@ -26,6 +26,8 @@ constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 constexpr uint64_t kBlendSite = uint64_t{12} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
+// Times that warps which poll are let go on because nobody else can.
+constexpr unsigned kMostPolls = 1000;
 // Times that a policy's wish is refused before it is not followed any more.
 constexpr unsigned kMostRefusals = 3;
 
@@ -556,7 +558,7 @@ void Run::go() {
     // Polls see what they wait for as late as they can.
     const auto polls =
         std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
-    if (polls != warps_.end() && ++polls_released_ < 1000) {
+    if (polls != warps_.end() && ++polls_released_ < kMostPolls) {
       for (const std::unique_ptr<Warp>& w : warps_) {
         if (w->state != State::kPoll) continue;
         w->state = State::kReady;
@@ -1215,7 +1217,8 @@ bool Run::order_globally(Warp& w, uint32_t block) {
   if (!order.releases && !acquires) return true;
   if (told_globally_.any.size() == 0) told_globally_ = Knowledge(warps_.size());
   if (order.releases) told_globally_.join(handed_on(w));
-  if (acquires && !w.released) {
+  // A loop that does this very often is none that waits for something.
+  if (acquires && !w.released && polls_released_ < kMostPolls / 2) {
     w.state = State::kPoll;
     ++polling_;
     return false;
