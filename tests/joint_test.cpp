@@ -1340,5 +1340,171 @@ TEST(PendingLoads, AreNotOverwrittenByThemselves) {
               ElementsAre("error tmem-missing-wait-ld @second"));
 }
 
+// --- words of global memory ---
+
+// Warp 1 issues an mma for item n + 1 and warp 0 waits for it, each if what `first` and `second` leave in %r30 and %r31
+// says so. %d1 and %d2 are the item's address with its number extended by its sign and by zeros.
+std::string for_an_item(const std::string& first, const std::string& second, const std::string& between = "") {
+  return ptx_kernel(
+      begin(128, init("full", 1)) +
+      "add.u32 %r20, %n, 1;\nmul.wide.s32 %d1, %r20, 4;\nadd.s64 %d1, %out, %d1;\nmul.wide.u32 %d2, %r20, "
+      "4;\nadd.s64 %d2, %out, %d2;\n" +
+      between +
+      where("%w1", first + "setp.gt.s32 %p1, %r30, 0;\n" +
+                       where("%p1", elected(mma("%ta", "%no", " // @mma") + commit("full")))) +
+      where("%w0", second + "setp.gt.s32 %p2, %r31, 0;\n" + where("%p2", wait("full", "0", " // @wait") + kConsume)) +
+      end(128));
+}
+
+TEST(GlobalWords, AreTheSameHoweverTheirAddressIsComputed) {
+  const std::string first = "ld.global.u32 %r30, [%d1];\n";
+  EXPECT_THAT(said(for_an_item(first, "ld.global.u32 %r31, [%d2];\n")), IsEmpty());
+  // The second word of a pair, and the one behind the first.
+  EXPECT_THAT(said(for_an_item("ld.global.v2.u32 {%r32, %r30}, [%d1];\n", "ld.global.u32 %r31, [%d2+4];\n")),
+              IsEmpty());
+  // The word is the same, but what is asked of it is not.
+  EXPECT_THAT(said(for_an_item(first, "ld.global.u32 %r31, [%d2];\nsub.u32 %r31, %r31, 4;\n")),
+              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(GlobalWords, ThatWarpsGuessApartProveNothing) {
+  // Two words that may well be one count, of which each warp reads one: there may be no launch with a guess for each.
+  const std::string first = "ld.global.u32 %r30, [%d1];\n";
+  const std::string second = "ld.global.u32 %r31, [%d2+64];\n";
+  for (const std::string& s : said(for_an_item(first, second))) EXPECT_THAT(s, testing::StartsWith("incomplete "));
+  // What happens before the guesses does not depend on them.
+  const std::string early = where("%w1", elected(mma("%ta", "%no") + commit("full"))) + where("%w0", kConsume);
+  EXPECT_THAT(said(for_an_item(first, second, early)), Contains("error tmem-mma-completion @load"));
+  // Nor does what one warp does wrong by itself.
+  EXPECT_THAT(said(for_an_item(first, second + load("%tw+127", " // @bounds") + kWaitLoads)),
+              Contains("error tmem-column-bounds @bounds"));
+  // Where both warps read both words, one of them is a condition of its own.
+  const std::string both = "ld.global.u32 %r30, [%d1];\nld.global.u32 %r31, [%d2+64];\n";
+  EXPECT_THAT(said(for_an_item(both, both)),
+              ElementsAre("error tmem-mma-completion @dealloc", testing::StartsWith("incomplete "),
+                          "warning tmem-exit-in-flight `    ret;`"));
+}
+
+// --- joins by words of memory ---
+
+// Warp 1 issues an mma, and `before` and `after` the wait for it lets the other warps know; all wait with `poll`.
+std::string by_flag(const std::string& before, const std::string& after, const std::string& poll) {
+  return ptx_kernel(
+      begin(128, init("full", 1) + "st.shared.u32 [ring], 0;\n") +
+      where("%w1", elected(mma("%ta", "%no", " // @mma") + commit("full") + before + wait("full", "0") + after)) +
+      poll + "tcgen05.fence::after_thread_sync;\n" + kConsume + end(128));
+}
+
+TEST(Atomics, JoinThoseThatChangeAWordAndThoseThatReadIt) {
+  const std::vector<std::string> sets = {
+      "fence.acq_rel.cta;\natom.shared.exch.b32 %r20, [ring], 1;\n", "red.release.cta.shared.add.u32 [ring], 1;\n",
+      "atom.release.cta.shared.cas.b32 %r20, [ring], 0, 1;\n", "st.release.cta.shared.u32 [ring], 1;\n"};
+  const std::vector<std::string> polls = {
+      "POLL: atom.shared.add.u32 %r21, [ring], 0;\nsetp.eq.u32 %p1, %r21, 0;\n@%p1 bra POLL;\nfence.acq_rel.cta;\n",
+      "POLL: atom.shared.or.b32 %r21, [ring], 0;\nsetp.eq.u32 %p1, %r21, 0;\n@%p1 bra POLL;\nfence.acq_rel.cta;\n",
+      "POLL: atom.acquire.cta.shared.cas.b32 %r21, [ring], 1, 1;\nsetp.ne.u32 %p1, %r21, 1;\n@%p1 bra POLL;\n",
+      "POLL: ld.acquire.cta.shared.u32 %r21, [ring];\nsetp.eq.u32 %p1, %r21, 0;\n@%p1 bra POLL;\n"};
+  for (const std::string& set : sets) {
+    for (const std::string& poll : polls) {
+      EXPECT_THAT(said(by_flag("", set, poll)), IsEmpty()) << set << poll;
+      // The flag is set before the mma is known to be complete.
+      EXPECT_THAT(said(by_flag(set, "", poll)), Contains("error tmem-mma-completion @load")) << set << poll;
+    }
+  }
+}
+
+TEST(Atomics, ThroughGlobalMemoryJoinToo) {
+  const std::string set = "st.release.gpu.global.u32 [%out], 1;\n";
+  const std::string poll = "POLL: ld.acquire.gpu.global.u32 %r21, [%out];\nsetp.eq.u32 %p1, %r21, 0;\n@%p1 bra POLL;\n";
+  EXPECT_THAT(said(by_flag("", set, poll)), IsEmpty());
+  EXPECT_THAT(said(by_flag("", "fence.acq_rel.gpu;\nred.global.add.u32 [%out], 1;\n",
+                           "POLL: ld.volatile.global.u32 %r21, [%out];\nsetp.eq.u32 %p1, %r21, 0;\n@%p1 bra "
+                           "POLL;\nfence.acq_rel.gpu;\n")),
+              IsEmpty());
+  EXPECT_THAT(said(by_flag(set, "", poll)), Contains("error tmem-mma-completion @load"));
+  // Nothing is released, or nothing acquired.
+  EXPECT_THAT(said(by_flag("", "st.global.u32 [%out], 1;\n", poll)), Contains("error tmem-mma-completion @load"));
+  EXPECT_THAT(said(by_flag("", set, "ld.global.u32 %r21, [%out];\n")), Contains("error tmem-mma-completion @load"));
+}
+
+// Each warp stores and loads its lanes and counts itself; the one whose count is `last` frees.
+std::string by_last(const std::string& count, const std::string& last) {
+  return ptx_kernel(begin(32, "st.shared.u32 [ring], 0;\n") + store("%tw") + kWaitStores + load("%tw", " // @load") +
+                    kWaitLoads +
+                    "tcgen05.fence::before_thread_sync;\nbar.warp.sync 0xffffffff;\nmov.u32 %r21, 1000;\n" + count +
+                    "setp.eq.u32 %p1, %r21, " + last +
+                    ";\nvote.sync.any.pred %p2, %p1, 0xffffffff;\ntcgen05.fence::after_thread_sync;\n" +
+                    where("%p2", release("%ta", 32, " // @dealloc")));
+}
+
+TEST(Atomics, GiveEachThreadAValueOfItsOwn) {
+  const std::string alone = "setp.eq.u32 %p3, %l, 0;\n@%p3 atom.acq_rel.cta.shared.add.u32 %r21, [ring], 1;\n";
+  EXPECT_THAT(said(by_last(alone, "3")), IsEmpty());
+  EXPECT_THAT(said(by_last("atom.acq_rel.cta.shared.add.u32 %r21, [ring], 1;\n", "127")), IsEmpty());
+  // The first one that comes knows nothing of the others.
+  EXPECT_THAT(said(by_last(alone, "0")), Contains("error tmem-dealloc-race @dealloc"));
+  // What a word of global memory held before is not known, and who comes last neither.
+  const std::string global = "setp.eq.u32 %p3, %l, 0;\n@%p3 atom.acq_rel.gpu.global.add.u32 %r21, [%out], 1;\n";
+  for (const std::string& s : said(by_last(global, "3"))) {
+    EXPECT_THAT(s, testing::AnyOf(testing::StartsWith("incomplete "), testing::HasSubstr("missing-dealloc"))) << s;
+  }
+}
+
+// --- loops that run no time in a later tile ---
+
+TEST(UnknownTrips, NoRoundInALaterTile) {
+  // Two tiles in two stages. Each takes as many rounds as a word of memory says, and `guard` may skip them all; warp 2
+  // asks the same of the second tile, ahead of the mma.
+  auto tiles = [](const std::string& guard) {
+    const std::string words =
+        "mul.wide.u32 %d1, %r20, 8;\nadd.s64 %d1, %out, %d1;\nld.global.u32 %r30, [%d1];\nld.global.u32 %r31, "
+        "[%d1+4];\n";
+    return ptx_kernel(
+        begin(256, init("full", 1) + init("empty", 1) + init("ring", 1)) + "mov.b32 %r20, 0;\n" +
+        where("%w1", elected("TILE:\n" + words + guard +
+                             "mad.lo.u32 %r32, %r20, 128, %ta;\n@%p1 bra NONE;\nmov.b32 %r21, 0;\nROUND:\nsetp.ne.u32 "
+                             "%p2, %r21, 0;\n" +
+                             mma("%r32", "%p2") +
+                             "add.u32 %r21, %r21, 1;\nsetp.lt.s32 %p3, %r21, %r30;\n@%p3 bra ROUND;\nNONE:\n" +
+                             commit("full") + wait("empty", "0") +
+                             "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p4, %r20, 2;\n@%p4 bra TILE;\n")) +
+        where("%w2", elected("mov.b32 %r20, 1;\n" + words + guard +
+                             "@%p1 bra AHEAD;\nmbarrier.arrive.shared::cta.b64 _, [ring];\nAHEAD:\n"
+                             "mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+        where("%w0", wait("full", "0") + wait("full", "1") + load("%tw+128", " // @load") + kWaitLoads) + end(256));
+  };
+  EXPECT_THAT(said(tiles("setp.le.s32 %p1, %r30, 0;\n"), true), Contains("note tmem-uninitialized @load"));
+  EXPECT_THAT(said(tiles("setp.le.s32 %p1, %r30, 0;\n")), IsEmpty());
+  EXPECT_THAT(said(tiles("setp.eq.u32 %p1, %r31, 7;\n")), Contains("warning tmem-uninitialized @load"));
+}
+
+// --- copies of other CTAs ---
+
+TEST(Copies, ARoundMayAlsoWaitForWhatAnotherCtaCopies) {
+  // Each CTA copies half of the operands to both. Whoever has used them tells both CTAs, in three rounds.
+  auto halves = [](const std::string& copy) {
+    const std::string round = "and.b32 %r21, %r20, 1;\nxor.b32 %r22, %r21, 1;\n";
+    const std::string next = "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, 3;\n";
+    return ptx_kernel(
+        begin(32, init("full", 1) + init("empty", 2)) + join_cluster() + "mov.b32 %r20, 0;\nmov.b16 %h1, 3;\n" +
+            where("%w3", elected("FILL:\n" + round + wait("empty", "%r22") +
+                                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16384;\n" + copy + next +
+                                 "@%p1 bra FILL;\n")) +
+            where("%w0", elected("USE:\n" + round + wait("full", "%r21") +
+                                 "mov.u32 %r23, empty;\nmapa.shared::cluster.u32 %remote, %r23, 0;\n"
+                                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%remote]; // @arrive\n"
+                                 "mapa.shared::cluster.u32 %remote, %r23, 1;\n"
+                                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%remote]; // @arrive\n" +
+                                 next + "@%p1 bra USE;\n")) +
+            join_cluster() + end(32),
+        pair());
+  };
+  const std::string bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+  EXPECT_THAT(said(halves(bulk + ".multicast::cluster [tile_a], [%out], 8192, [full], %h1;\n")), IsEmpty());
+  // Without the other CTA's half nothing keeps one from arriving twice in a round of the other.
+  EXPECT_THAT(said(halves(bulk + " [tile_a], [%out], 16384, [full];\n")),
+              ElementsAre("warning tmem-mbarrier-count @arrive"));
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -98,8 +98,9 @@ TEST(Replays, AskFactsAnew) {
 }
 
 TEST(Replays, KnowWhichLanesExecute) {
-  Built k("mov.u32 %r1, %l;\nadd.u32 %r9, %r1, 3;\nvote.sync.ballot.b32 %r2, %yes, 0xffffffff;\nadd.u32 %r9, %r9, %r2;\n" +
-          kUse);
+  Built k(
+      "mov.u32 %r1, %l;\nadd.u32 %r9, %r1, 3;\nvote.sync.ballot.b32 %r2, %yes, 0xffffffff;\nadd.u32 %r9, %r9, %r2;\n" +
+      kUse);
   for (const uint32_t active : {kAllLanes, 0xffffu, kAllLanes}) {
     Machine plain = k.machine(0, false);
     Machine with = k.machine(0, true);

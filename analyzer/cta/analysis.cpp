@@ -199,9 +199,8 @@ bool has_loop_of_protocol(const Analysis& a) {
       default:
         break;
     }
-    return std::any_of(a.graph.blocks.begin(), a.graph.blocks.end(), [&](const kernel::Block& b) {
-      return b.loop != ptx::kNone && i >= b.first && i < b.last;
-    });
+    return std::any_of(a.graph.blocks.begin(), a.graph.blocks.end(),
+                       [&](const kernel::Block& b) { return b.loop != ptx::kNone && i >= b.first && i < b.last; });
   });
 }
 

@@ -18,6 +18,7 @@ struct Mbarrier {
   bool expects = false;             // bytes are announced for this phase
   uint32_t announced = UINT32_MAX;  // instruction of the last expect_tx
   uint32_t under_way = 0;           // asynchronous copies that will complete here
+  bool from_afar = false;           // some of them, in any round, were issued by other CTAs
   bool copied = false;              // one of them has
   Knowledge arriving;               // of those that arrived in this phase
   Knowledge done;                   // of all phases that are complete

@@ -11,8 +11,6 @@ namespace tmemlint::cta {
 
 namespace {
 
-// CTAs of a cluster that are stepped together.
-constexpr uint32_t kMaxRanks = 8;
 // Branches that are decided the other way, one scenario each.
 constexpr size_t kMaxFlips = 16;
 
@@ -69,6 +67,10 @@ public:
       for (size_t n = 0; n < reasons.size(); ++n) reason += (n == 0 ? "" : ", and ") + reasons[n];
       note(ground_.analysis->tcgen05.front(), std::move(reason));
     }
+    for (const auto& [key, at] : doubtful_) {
+      if (!sighting_.contains(key))
+        note(at, "what happens here in a scenario rests on guesses of words of memory that may contradict each other");
+    }
     one_finding_each();
     return std::move(out_);
   }
@@ -110,6 +112,7 @@ private:
         add(std::move(s));
       }
     }
+    for (const Sighting& s : run.doubtful) doubtful_.try_emplace(key_of(s), s.at == kNone ? s.other : s.at);
     for (const warp::Uncertain& u : run.uncertain) {
       note(u.instruction, u.reason);
       ++out_.asked;
@@ -126,12 +129,14 @@ private:
     return {std::move(run.choices), std::move(run.other_trips), run.nothing_new};
   }
 
-  void add(Sighting s) {
+  static std::array<uint32_t, 3> key_of(const Sighting& s) {
     // One hand-over without fences says it for all.
-    const auto key = s.fault == Fault::kNoFence
-                         ? std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), 0, 0}
-                         : std::array<uint32_t, 3>{static_cast<uint32_t>(s.fault), s.at, s.other};
-    const auto [known, fresh] = sighting_.try_emplace(key, out_.sightings.size());
+    if (s.fault == Fault::kNoFence) return {static_cast<uint32_t>(s.fault), 0, 0};
+    return {static_cast<uint32_t>(s.fault), s.at, s.other};
+  }
+
+  void add(Sighting s) {
+    const auto [known, fresh] = sighting_.try_emplace(key_of(s), out_.sightings.size());
     if (fresh) {
       out_.sightings.push_back(std::move(s));
       return;
@@ -199,7 +204,8 @@ private:
   const JointSetting setting_;
   const Ground ground_;
   Joint out_;
-  std::map<std::array<uint32_t, 3>, size_t> sighting_;  // by fault, at and other: index into out_.sightings
+  std::map<std::array<uint32_t, 3>, size_t> sighting_;    // by fault, at and other: index into out_.sightings
+  std::map<std::array<uint32_t, 3>, uint32_t> doubtful_;  // what only a doubtful scenario shows: its instruction
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
   std::set<uint32_t> odd_;  // allocs whose size is not a legal one

@@ -80,6 +80,7 @@ struct Sighting {
   bool bytes = false;           // kStuck: all arrivals came, but not the bytes that `third` announced
   bool passed = false;          // kStuck: two rounds were over before one of them was waited for
   std::vector<uint32_t> waits;  // kStuck: where the other warps wait
+  uint32_t guesses = 0;         // words of memory that the scenario had guessed before
   std::shared_ptr<const std::vector<Decision>> scenario;  // its decisions
   uint32_t decided = 0;                                   // how many of them came before the sighting
 

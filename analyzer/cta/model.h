@@ -28,6 +28,8 @@ public:
 
   uint64_t attempts = 0;  // sets of numbers that were tried: what deciding cost
 
+  // The unknowns that a value is computed from; the first ones of many.
+  std::vector<uint32_t> leaves_of(uint32_t term) const;
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
   uint64_t number(const warp::Value& value) {
@@ -60,7 +62,6 @@ private:
   bool approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   void add_decision(uint32_t term, bool truth);
   void forget_decisions(size_t from);
-  std::vector<uint32_t> leaves_of(uint32_t term) const;
   void collect_leaves(uint32_t term, std::vector<uint32_t>& leaves) const;
   std::vector<uint64_t> candidates(uint32_t leaf, uint32_t term);
   uint64_t usual(uint32_t leaf) const;

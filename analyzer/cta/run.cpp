@@ -22,13 +22,19 @@ namespace {
 // Kinds of unknowns, as sites of terms.
 constexpr uint64_t kUnwrittenSite = uint64_t{8} << 60;
 constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
-constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint64_t kReduceSite = uint64_t{11} << 60;
 constexpr uint64_t kBlendSite = uint64_t{12} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
+// Times that warps which poll are let go on because nobody else can.
+constexpr unsigned kMostPolls = 1000;
 // Times that a policy's wish is refused before it is not followed any more.
 constexpr unsigned kMostRefusals = 3;
+
+// Bits of the word that an atomic changes.
+unsigned atomic_width(std::string_view opcode) {
+  return opcode.ends_with("64") ? 64 : opcode.ends_with("16") ? 16 : opcode.ends_with("128") ? 128 : 32;
+}
 
 bool writes_tensor_memory(const Meaning& m) {
   if (m.action != Action::kTcgen05) return false;
@@ -54,6 +60,7 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     uses_cluster = uses_cluster || elsewhere;
   }
 
+  find_global_orders();
   const kernel::Graph& g = a.graph;
   events_in_.assign(g.blocks.size(), 0);
   guards_writes.assign(g.blocks.size(), false);
@@ -77,6 +84,202 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     loop_writers.push_back(std::move(writers));
     for (uint32_t d : control.deciders[l.head]) {
       if (d < l.head || d >= l.end) guards_writes[d] = true;
+    }
+  }
+  writes_ = std::move(writes);
+}
+
+// Whether some path from a block to one of `blocks` goes neither through `without` nor through `end`.
+bool Ground::leads_to(uint32_t from, uint32_t without, uint32_t end, const std::vector<bool>& blocks) const {
+  const kernel::Graph& g = analysis->graph;
+  std::vector<bool> seen(g.blocks.size(), false);
+  std::vector<uint32_t> work{from};
+  while (!work.empty()) {
+    const uint32_t b = work.back();
+    work.pop_back();
+    if (b == end || b == without || seen[b]) continue;
+    if (blocks[b]) return true;
+    seen[b] = true;
+    work.insert(work.end(), g.blocks[b].successors.begin(), g.blocks[b].successors.end());
+  }
+  return false;
+}
+
+namespace {
+
+// What values are computed from, over all of a kernel's paths: registers that loads and the like write, and parameters.
+class Origins {
+public:
+  explicit Origins(const warp::Program& program) : program_(program), writers_(program.register_width.size()) {
+    for (uint32_t s = 0; s < program.steps.size(); ++s) {
+      const warp::Step& step = program.steps[s];
+      if (step.kind == warp::Step::Kind::kUse || step.kind == warp::Step::Kind::kOverwrite) continue;
+      each(step, true, [&](const Arg& a) { writers_[a.ref].push_back(s); });
+    }
+  }
+  void collect(uint32_t reg, std::set<uint64_t>& out) {
+    std::vector<bool> seen(writers_.size(), false);
+    std::vector<uint32_t> work{reg};
+    while (!work.empty()) {
+      const uint32_t r = work.back();
+      work.pop_back();
+      if (seen[r]) continue;
+      seen[r] = true;
+      for (const uint32_t s : writers_[r]) {
+        const warp::Step& step = program_.steps[s];
+        if (!computes(step)) {
+          out.insert(origin(step, r));
+          continue;
+        }
+        each(step, false, [&](const Arg& a) { work.push_back(a.ref); });
+      }
+    }
+  }
+
+private:
+  bool computes(const warp::Step& step) const {
+    if (step.kind != warp::Step::Kind::kInstruction) return true;
+    switch (program_.meanings[program_.graph->module->instructions[step.instruction].opcode].action) {
+      case Action::kPure:
+      case Action::kCompare:
+      case Action::kMulAdd:
+      case Action::kMove:
+      case Action::kConvert:
+      case Action::kShuffle:
+      case Action::kGeneric:
+        return true;
+      default:
+        return false;
+    }
+  }
+  // Loads of one parameter are one origin.
+  uint64_t origin(const warp::Step& step, uint32_t reg) const {
+    for (unsigned n = step.destinations; n < step.argument_count; ++n) {
+      const Arg& a = program_.args[step.first_arg + n];
+      if (a.address && a.kind == Arg::Kind::kNumber) return (uint64_t{1} << 63) | a.number;
+    }
+    return reg;
+  }
+  template <typename F>
+  void each(const warp::Step& step, bool written, F&& f) const {
+    auto one = [&](const Arg& a, bool is_written) {
+      if (a.kind == Arg::Kind::kRegister && (is_written && !a.address) == written) f(a);
+    };
+    const bool vector_written =
+        step.vector_count != 0 && step.destinations > 0 && program_.args[step.first_arg].kind == Arg::Kind::kNone;
+    for (unsigned n = 0; n < step.argument_count; ++n) one(program_.args[step.first_arg + n], n < step.destinations);
+    for (unsigned n = 0; n < step.vector_count; ++n) one(program_.args[step.vector_first + n], vector_written);
+  }
+
+  const warp::Program& program_;
+  std::vector<std::vector<uint32_t>> writers_;  // steps, by register
+};
+
+}  // namespace
+
+bool Ground::runs_no_time(uint32_t block, uint8_t way) const {
+  if (runs_no_time_.empty()) find_guards();
+  return runs_no_time_[block] == way;
+}
+
+// A loop is guarded by branches that ask for what decides how often it runs: `if (0 < n)` before a loop that asks
+// `i < n` at its end. Any other condition is one of its own.
+void Ground::find_guards() const {
+  const kernel::Graph& g = analysis->graph;
+  const warp::Program& program = *analysis->program;
+  runs_no_time_.assign(g.blocks.size(), 2);
+  if (loop_writers.empty()) return;
+  Origins origins(program);
+  auto asks = [&](uint32_t b, std::set<uint64_t>& out) {
+    if (program.code[b].condition != kNone) origins.collect(program.code[b].condition, out);
+  };
+  auto note = [&](uint32_t b) {
+    const Block& block = g.blocks[b];
+    if (block.ending != Ending::kBranch || block.successors.size() != 2 || writes_[b]) return;
+    const bool first = leads_to(block.successors[0], b, control.after[b], writes_);
+    const bool second = leads_to(block.successors[1], b, control.after[b], writes_);
+    if (first != second) runs_no_time_[b] = first ? 1 : 0;
+  };
+  for (uint32_t n = 0; n < g.loops.size(); ++n) {
+    const kernel::Loop& l = g.loops[n];
+    if (std::none_of(writes_.begin() + l.head, writes_.begin() + l.end, [](bool w) { return w; })) continue;
+    std::set<uint64_t> of_loop;
+    for (uint32_t b = l.head; b < l.end; ++b) {
+      const std::vector<uint32_t>& next = g.blocks[b].successors;
+      if (std::any_of(next.begin(), next.end(), [&](uint32_t s) { return !g.in_loop(s, n); })) asks(b, of_loop);
+    }
+    if (of_loop.empty()) continue;
+    const Block& head = g.blocks[l.head];
+    if (head.successors.size() == 2 && g.in_loop(head.successors[0], n) != g.in_loop(head.successors[1], n))
+      note(l.head);
+    std::vector<uint32_t> work = control.deciders[l.head];
+    std::set<uint32_t> seen;
+    while (!work.empty()) {
+      const uint32_t d = work.back();
+      work.pop_back();
+      if ((d >= l.head && d < l.end) || !seen.insert(d).second) continue;
+      std::set<uint64_t> asked;
+      asks(d, asked);
+      const bool shares =
+          std::any_of(asked.begin(), asked.end(), [&](uint64_t origin) { return of_loop.contains(origin); });
+      if (!shares) continue;
+      note(d);
+      work.insert(work.end(), control.deciders[d].begin(), control.deciders[d].end());
+    }
+  }
+}
+
+// Releases and acquires of words of global memory (memory consistency model of the ISA): by atomics, and by loads and
+// stores that say so; by relaxed and volatile ones where the kernel has fences. Many of them are no steps of the
+// program, since what global memory holds is not known.
+void Ground::find_global_orders() {
+  const kernel::Graph& g = analysis->graph;
+  const ptx::Module& module = *analysis->module;
+  const bool fences = std::any_of(module.opcodes.begin(), module.opcodes.end(), [](const ptx::Opcode& o) {
+    return o.root == "membar" || (o.root == "fence" && (o.has("acq_rel") || o.has("sc")));
+  });
+  std::vector<GlobalOrder> by_opcode(module.opcodes.size());
+  GlobalOrder any;
+  for (size_t n = 0; n < module.opcodes.size(); ++n) {
+    const ptx::Opcode& o = module.opcodes[n];
+    const bool atom = o.root == "atom";
+    const bool reads = atom || o.root == "ld";
+    const bool writes = atom || o.root == "red" || o.root == "st";
+    if (!reads && !writes) continue;
+    const warp::MemorySpace space = analysis->program->meanings[n].space;
+    if (space != warp::MemorySpace::kGlobal && space != warp::MemorySpace::kGeneric) continue;
+    const bool both = o.has("acq_rel");
+    const bool by_fence = fences && (atom || o.root == "red" || o.has("relaxed") || o.has("volatile"));
+    const bool acquires = reads && (both || by_fence || o.has("acquire"));
+    by_opcode[n].releases = writes && (both || by_fence || o.has("release"));
+    // A generic one may be of shared memory: the step that executes it knows.
+    by_opcode[n].acquires = acquires && space == warp::MemorySpace::kGlobal;
+    any.releases = any.releases || by_opcode[n].releases;
+    any.acquires = any.acquires || acquires;
+  }
+  if (!any.releases || !any.acquires) return;
+  std::vector<GlobalOrder> own(g.blocks.size());
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
+      const GlobalOrder& order = by_opcode[module.instructions[i].opcode];
+      own[b].releases = own[b].releases || order.releases;
+      own[b].acquires = own[b].acquires || order.acquires;
+    }
+  }
+  global_orders = own;
+  for (uint32_t b = 0; b < g.blocks.size(); ++b) {
+    const uint32_t end = analysis->program->code[b].skip_to;
+    if (end == kNone) continue;
+    std::vector<bool> seen(g.blocks.size(), false);
+    std::vector<uint32_t> work = g.blocks[b].successors;
+    while (!work.empty()) {
+      const uint32_t next = work.back();
+      work.pop_back();
+      if (next == end || seen[next]) continue;
+      seen[next] = true;
+      global_orders[b].releases = global_orders[b].releases || own[next].releases;
+      global_orders[b].acquires = global_orders[b].acquires || own[next].acquires;
+      work.insert(work.end(), g.blocks[next].successors.begin(), g.blocks[next].successors.end());
     }
   }
 }
@@ -124,13 +327,15 @@ Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
       launch_(ground.analysis->launch),
       log_events_(log),
       budget_(budget),
-      model_(*ground.analysis->terms) {
+      model_(*ground.analysis->terms),
+      globals_(*ground.analysis->terms, model_) {
   warps_per_cta_ = launch_.warps();
   // CTAs that never reach each other are all the same.
   ranks_ = ground.uses_cluster ? std::max(1u, launch_.ctas()) : 1;
   facts_.unlimited = true;
   const size_t count = size_t{ranks_} * warps_per_cta_;
   columns_.assign(ranks_, Columns());
+  went_.assign(graph_.blocks.size(), 0);
   for (uint32_t r = 0; r < ranks_; ++r) {
     for (uint32_t n = 0; n < warps_per_cta_; ++n) {
       auto w = std::make_unique<Warp>(ground, terms_, r, n, count);
@@ -330,10 +535,9 @@ void Run::wake_polls() {
 }
 
 Value Run::load_global(const Value& address, unsigned index, unsigned width) {
-  const std::array<uint64_t, 4> key = {address.base, address.number, index, width};
-  auto [it, fresh] = globals_.try_emplace(key);
-  if (fresh) it->second = terms_.opaque(kGlobalSite, ++serial_, Uniformity::kCta, 0, width);
-  return it->second;
+  Value at = address;
+  at.number += uint64_t{index} * width / 8;
+  return globals_.read(at, width, current_->index, serial_);
 }
 
 // --- stepping ---
@@ -354,7 +558,7 @@ void Run::go() {
     // Polls see what they wait for as late as they can.
     const auto polls =
         std::find_if(warps_.begin(), warps_.end(), [](const auto& w) { return w->state == State::kPoll; });
-    if (polls != warps_.end() && ++polls_released_ < 1000) {
+    if (polls != warps_.end() && ++polls_released_ < kMostPolls) {
       for (const std::unique_ptr<Warp>& w : warps_) {
         if (w->state != State::kPoll) continue;
         w->state = State::kReady;
@@ -371,6 +575,47 @@ void Run::go() {
     }
   }
   finish();
+  set_doubtful_apart();
+}
+
+// A decision about a term was made: a guess, if it is about more than parameters.
+void Run::guessed(uint32_t term) {
+  if (term != 0 && model_.of_parameters(term)) return;
+  guessed_data = true;
+  if (term != 0) globals_.guess(term);
+}
+
+// Whether a fault is there whatever the other warps do and in which order.
+static bool is_of_one_warp(Fault fault) {
+  switch (fault) {
+    case Fault::kOutOfBounds:
+    case Fault::kSharedAlloc:
+    case Fault::kDeallocAddress:
+    case Fault::kDeallocSize:
+    case Fault::kForeignDealloc:
+    case Fault::kNoRelinquish:
+    case Fault::kManyThreads:
+    case Fault::kNoFence:
+    case Fault::kPairMask:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Where warps go by words of memory that may be one and the same count, guessed to be two, one of them comes to where
+// the other one never does: which of their events are ordered means nothing from there on.
+void Run::set_doubtful_apart() {
+  if (sightings.empty()) return;
+  const size_t contradiction = globals_.first_contradiction();
+  if (contradiction == SIZE_MAX && followed_ == SIZE_MAX) return;
+  std::vector<Sighting> certain;
+  for (size_t n = 0; n < sightings.size(); ++n) {
+    Sighting& s = sightings[n];
+    const bool stands = (n < followed_ && s.guesses <= contradiction) || is_of_one_warp(s.fault);
+    (stands ? certain : doubtful).push_back(std::move(s));
+  }
+  sightings = std::move(certain);
 }
 
 bool Run::advance(Warp& w) {
@@ -556,6 +801,7 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
 
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
+  if (!ground_.global_orders.empty() && !order_globally(w, b)) return true;
   const uint32_t lanes = w.machine.active;
   std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1),
                                 std::make_move_iterator(w.waiting.end()));
@@ -609,10 +855,11 @@ bool Run::leave(Warp& w, uint32_t b) {
         }
         wish_came(unusual, first == wish);
         if (stopped_) return false;
-        if (t.term == 0 || !model_.of_parameters(t.term)) guessed_data = true;
+        guessed(t.term);
         if (decisions.size() < 200) decisions.push_back({block.ender, first});
         (first ? t.yes : t.no) |= t.unknown;
       }
+      if (p.base != 0) note_ways(w, b, t);
       wait(block.successors[0], t.yes);
       wait(block.successors[1], t.no);
       break;
@@ -637,6 +884,20 @@ bool Run::leave(Warp& w, uint32_t b) {
   }
   follow(w, std::move(rest));
   return true;
+}
+
+// Which ways a branch on what is not known was gone: of a loop that asks at its top, before its first round.
+void Run::note_ways(Warp& w, uint32_t block, const Truth& t) {
+  const auto ways = static_cast<uint8_t>((t.yes != 0 ? 1 : 0) | (t.no != 0 ? 2 : 0));
+  if ((ways & ~went_[block]) == 0) return;
+  const uint32_t loop = warp::headed(graph_, block);
+  const std::vector<uint32_t>& next = graph_.blocks[block].successors;
+  const bool asks_at_top = loop != kNone && graph_.in_loop(next[0], loop) != graph_.in_loop(next[1], loop);
+  if (asks_at_top && w.rounds[loop] != 0) return;
+  for (uint8_t way = 0; way < 2; ++way) {
+    if (((ways & ~went_[block]) >> way & 1) != 0) ways_.emplace_back(block, way);
+  }
+  went_[block] |= ways;
 }
 
 // A policy that differs from the usual one in nothing that is possible need not be followed to the end.
@@ -764,7 +1025,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
       w.machine.execute(step, n);
       return true;
     default:
-      if (m.atomic) atomic(w, step);
+      if (m.atomic) return atomic(w, n, step, m);
       w.machine.execute(step, n);
       return true;
   }
@@ -796,6 +1057,12 @@ bool Run::run_step(Warp& w, uint32_t n) {
   }
 }
 
+// What a value is in lanes that all have the same; itself where they do not.
+Value Run::of_lanes(const Value& value, uint32_t lanes) const {
+  if (value.constant() || !terms_.uniform(value, lanes)) return value;
+  return terms_.lane(value, static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
 // A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or
 // the word is changed by atomics, the warp waits: as long as another one can go on.
 bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
@@ -804,8 +1071,12 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
     if (program_.args[step.first_arg + k].address) at = k;
   }
   if (at == step.argument_count) return true;
-  const Value address = w.machine.generic_address(program_.args[step.first_arg + at], m.space);
-  if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return true;
+  const Value address =
+      of_lanes(w.machine.generic_address(program_.args[step.first_arg + at], m.space), w.machine.active);
+  if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) {
+    w.reached_global = true;
+    return true;
+  }
   const auto word = words_.find(static_cast<uint32_t>(address.number));
   const bool atomic = word != words_.end() && word->second.atomic;
   const bool again = w.polled == std::pair{n, writes_};
@@ -819,27 +1090,141 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   return true;
 }
 
-// An atomic on a word of shared memory.
-void Run::atomic(Warp& w, const warp::Step& step) {
+// An atomic on a word of shared or global memory. It is a read and a write that nothing comes between: each of those
+// that change a word by turns sees what the one before left there.
+bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
   const Truth guard = w.machine.guard_of(step);
-  if ((guard.yes | guard.unknown) == 0) return;
-  for (unsigned k = 0; k < step.argument_count; ++k) {
-    const Arg& a = program_.args[step.first_arg + k];
-    if (!a.address) continue;
-    const Value address = w.machine.generic_address(a, w.machine.meaning(step).space);
-    if (!address.constant() || kernel::window_of(address.number) != kernel::kSharedWindow) return;
+  const uint32_t lanes = guard.yes | guard.unknown;
+  if (lanes == 0) return true;
+  unsigned at = 0;
+  while (at < step.argument_count && !program_.args[step.first_arg + at].address) ++at;
+  if (at == step.argument_count) {
+    w.machine.execute(step, n);
+    return true;
+  }
+  const bool reads = at != 0 && arg(step, 0)->kind == Arg::Kind::kRegister;
+  const Value address = of_lanes(w.machine.generic_address(*arg(step, at), m.space), lanes);
+  const unsigned width = arg(step, at + 1) == nullptr ? 32 : atomic_width(opcode_text(step.instruction));
+  const bool shared = address.constant() && kernel::window_of(address.number) == kernel::kSharedWindow;
+  std::optional<Value> result;
+  if (shared) {
+    // As a load that polls: once, and again when somebody wrote meanwhile.
+    if (reads && w.polled == std::pair{n, writes_} && !w.released) {
+      w.state = State::kPoll;
+      ++polling_;
+      return false;
+    }
+    w.released = false;
     tick_access();
     Word& word = words_[static_cast<uint32_t>(address.number)];
-    word.known = false;
-    word.atomic = true;
+    if (reads && word.knowledge != nullptr) told(w, *word.knowledge);
+    const bool plain = word.known && word.bytes * 8 == width && word.allocation == UINT32_MAX;
+    const Value before = word.value;
+    if (plain && guard.unknown == 0) result = change(w, step, at, lanes, width, word.value);
+    // Who polls what is not known may be told another truth each time.
+    if (!word.value.known()) result.reset();
     auto joined = std::make_shared<Knowledge>(handed_on(w));
     if (word.knowledge != nullptr) joined->join(*word.knowledge);
     word.knowledge = std::move(joined);
+    word.known = result.has_value();
+    word.atomic = !word.known;
     word.warp = w.index;
     word.event = w.known.any.event(w.index);
-    ++writes_;
-    return;
+    if (!word.known || word.value != before) {
+      ++writes_;
+      wake_polls();
+    }
+    w.polled = {n, writes_};
+  } else {
+    w.reached_global = true;
+    if (guard.unknown == 0 && address.base != 0 && terms_.uniform(address, lanes) && width <= 64) {
+      Value& word = globals_.read(address, width, w.index, serial_);
+      result = change(w, step, at, lanes, width, word);
+      if (!result) word = w.machine.unknown(n, 0, Uniformity::kCta, width);
+    }
   }
+  w.machine.execute(step, n);
+  if (!reads) return true;
+  if (result) w.machine.write(*arg(step, 0), *result, lanes, n);
+  if (!result || !result->known()) {
+    // No two of these are the same, but what is computed from them may not tell.
+    unfollowed_.insert(w.index);
+    if (unfollowed_.size() > 1) followed_ = std::min(followed_, sightings.size());
+  }
+  return true;
+}
+
+// What an atomic makes of a word whose value is known, and what it returns. Lanes take their turns in their order.
+// Nothing, and the word unchanged, where that is not followed.
+std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
+                                 Value& word) {
+  const ptx::Opcode& o = graph_.module->opcode(graph_.module->instructions[step.instruction]);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  const Arg* operand_arg = arg(step, address + 1);
+  if (operand_arg == nullptr || o.has("f32") || o.has("f64") || o.has("f16") || o.has("bf16")) return std::nullopt;
+  const Value operands = w.machine.read(*operand_arg);
+  if (!terms_.uniform(operands, lanes)) return std::nullopt;
+  const Value operand = w.machine.of_lane(operands, lane, width);
+  const Value old = word;
+  const bool alone = std::has_single_bit(lanes);
+  const auto bits = static_cast<uint8_t>(width);
+  auto set = [&](warp::Operation operation, const Value& by) {
+    word = terms_.apply(operation, old, by);
+    if (word.constant()) word.number = warp::truncate(word.number, width);
+  };
+  if (o.has("add")) {
+    warp::Lanes turns{};
+    uint64_t count = 0;
+    for (unsigned l = 0; l < warp::kLanes; ++l) turns[l] = ((lanes >> l) & 1) != 0 ? count++ : 0;
+    const warp::Operation times{Op::kMul, bits, false, 0};
+    set({Op::kAdd, bits, false, 0}, terms_.apply(times, operand, Value::of(count)));
+    if (alone) return old;
+    return terms_.apply({Op::kAdd, bits, false, 0}, old, terms_.apply(times, operand, terms_.from_lanes(turns, width)));
+  }
+  if (o.has("exch")) {
+    word = operand;
+  } else if (o.has("and")) {
+    set({Op::kAnd, bits, false, 0}, operand);
+  } else if (o.has("or")) {
+    set({Op::kOr, bits, false, 0}, operand);
+  } else if (o.has("xor") && alone) {
+    set({Op::kXor, bits, false, 0}, operand);
+  } else if (o.has("min") || o.has("max")) {
+    const bool is_signed = o.has("s32") || o.has("s64");
+    set({o.has("min") ? Op::kMin : Op::kMax, bits, is_signed, 0}, operand);
+  } else if (o.has("cas")) {
+    const Arg* fresh = arg(step, address + 2);
+    if (fresh == nullptr || !old.constant() || !operand.constant()) return std::nullopt;
+    if (!terms_.uniform(w.machine.read(*fresh), lanes)) return std::nullopt;
+    if (warp::truncate(old.number, width) == warp::truncate(operand.number, width))
+      word = w.machine.of_lane(w.machine.read(*fresh), lane, width);
+  } else {
+    return std::nullopt;
+  }
+  if (alone || word == old) return old;
+  // What the first lane does, the others change nothing of.
+  return terms_.blend(lanes & (~lanes + 1), old, word, kBlendSite | ++serial_, 0, width);
+}
+
+// What a warp does to global memory that orders it with others, at the end of the block that does it. Which word that
+// is is not followed: who acquires one learns of every release before, and waits with it as long as others can go on,
+// as a poll does. That may take warps to be joined that are not, but never the other way round.
+bool Run::order_globally(Warp& w, uint32_t block) {
+  const Ground::GlobalOrder& order = ground_.global_orders[block];
+  const bool acquires = order.acquires || w.reached_global;
+  if (!order.releases && !acquires) return true;
+  if (told_globally_.any.size() == 0) told_globally_ = Knowledge(warps_.size());
+  if (order.releases) told_globally_.join(handed_on(w));
+  // A loop that does this very often is none that waits for something.
+  if (acquires && !w.released && polls_released_ < kMostPolls / 2) {
+    w.state = State::kPoll;
+    ++polling_;
+    return false;
+  }
+  w.released = false;
+  w.reached_global = false;
+  if (acquires) told(w, told_globally_);
+  return true;
 }
 
 void Run::proxy_fence(Warp& w, uint32_t n) {
@@ -867,7 +1252,7 @@ void Run::decide_truths(Warp& w, uint32_t term) {
     const bool holds = known ? *known : model_.holds(term);
     if (!known) {
       model_.decide(term, holds);
-      if (!model_.of_parameters(term)) guessed_data = true;
+      guessed(term);
     }
     assume(terms_, w.machine.facts, term, holds);
     return;
@@ -916,6 +1301,7 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   s.warp = w.number;
   s.rank = w.rank;
   s.decided = static_cast<uint32_t>(decisions.size());
+  s.guesses = static_cast<uint32_t>(globals_.guessed());
   sightings.push_back(std::move(s));
   return sightings.back();
 }
@@ -1150,6 +1536,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       s.first = b->count;
       s.second = int64_t{b->count} + arriving;
       s.third = 1;
+      s.other_rank = rank_of(at);
       break;
     }
     if (count > b->pending && b->pending > 0 && !guessed) {
@@ -1348,7 +1735,10 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     if (rank_of(t) != w.rank && !reaches(w, t, here, 0)) return;
     a.remotes.push_back(remote_.size() > before ? static_cast<uint32_t>(before) : kNone);
     if (remote_.size() > before) remote_.back().is_copy = true;
-    if (Mbarrier* b = find(t)) ++b->under_way;
+    if (Mbarrier* b = find(t)) {
+      ++b->under_way;
+      b->from_afar = b->from_afar || rank_of(t) != w.rank;
+    }
   }
   add_log(w, here, lanes, "");
   under_way_.push_back(std::move(a));
@@ -1382,6 +1772,7 @@ bool Run::deliver() {
           Sighting& s = see(Fault::kArrivalCount, *warps_[a.warp], a.instruction, b->init);
           s.first = b->count;
           s.third = 1;
+          s.other_rank = rank_of(a.targets[n]);
           break;
         }
         b->current.emplace_back(a.warp, a.knowledge.any.event(a.warp));

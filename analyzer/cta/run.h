@@ -12,6 +12,7 @@
 
 #include "analyzer/cta/analysis.h"
 #include "analyzer/cta/barrier.h"
+#include "analyzer/cta/global_words.h"
 #include "analyzer/cta/joint.h"
 #include "analyzer/cta/last_stores.h"
 #include "analyzer/cta/model.h"
@@ -47,13 +48,26 @@ struct Ground {
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
   std::vector<bool> guards_writes;  // by block: its branch decides whether a loop that writes Tensor Memory is entered
+  // Whether a way of a block's branch lets a loop that writes Tensor Memory run no time, by a condition on what decides
+  // how often that runs.
+  bool runs_no_time(uint32_t block, uint8_t way) const;
+  // What a block does to words of global memory that orders warps; empty if no two warps can meet that way.
+  struct GlobalOrder {
+    bool releases = false, acquires = false;
+  };
+  std::vector<GlobalOrder> global_orders;           // by block, with what is left out behind it
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   bool uses_cluster = false;                        // some instruction may reach another CTA
   explicit Ground(const Analysis& analysis);
 
 private:
+  void find_global_orders();
+  void find_guards() const;
+  bool leads_to(uint32_t from, uint32_t without, uint32_t end, const std::vector<bool>& blocks) const;
   std::vector<uint32_t> events_in_;  // by block
+  std::vector<bool> writes_;         // by block: Tensor Memory
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
+  mutable std::vector<uint8_t> runs_no_time_;  // by block: the way that does; made when something asks for it
 };
 
 // The loads of a warp that it has not waited for.
@@ -105,6 +119,8 @@ public:
   bool idle() const { return operations_.empty(); }
 
   std::vector<Sighting> sightings;
+  // What may only happen because guesses of words of memory contradict each other.
+  std::vector<Sighting> doubtful;
   std::vector<warp::Uncertain> uncertain;
   std::vector<cta::Step> log;
   std::vector<Decision> decisions;
@@ -170,6 +186,7 @@ private:
     std::deque<ProxyFence> proxy_fences;             // the last ones
     std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
     bool released = false;                           // a poll that nothing else can go on without
+    bool reached_global = false;                     // an atomic or polling load of global memory since the block began
     uint64_t ticked_step = 0;       // number of the step for which the clock was last advanced by a memory access
     uint32_t last_relaxed = kNone;  // instruction of the last relaxed wait
     uint32_t cluster_arrived = 0;   // lanes, in the phase `cluster_phase`
@@ -201,7 +218,7 @@ private:
     uint32_t instruction = kNone;
     uint32_t allocation = UINT32_MAX;                    // whose address it is, as alloc wrote it
     uint32_t overwrote = UINT32_MAX;                     // the allocation whose address was here before
-    bool atomic = false;                                 // changed by atomics: what it holds is not known
+    bool atomic = false;                                 // changed by atomics to what is not known
     std::shared_ptr<Knowledge> knowledge;                // of those who wrote it, for a reader that polls
     std::vector<std::pair<uint32_t, uint32_t>> readers;  // of an allocation's address: warp, event
   };
@@ -213,7 +230,11 @@ private:
   // CommonMemory
   warp::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
   bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
-  void atomic(Warp& w, const warp::Step& step);
+  bool atomic(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
+  std::optional<warp::Value> change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
+                                    warp::Value& word);
+  warp::Value of_lanes(const warp::Value& value, uint32_t lanes) const;
+  bool order_globally(Warp& w, uint32_t block);
   void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
   void store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) override;
   void wake_polls();
@@ -240,6 +261,9 @@ private:
   void proxy_fence(Warp& w, uint32_t n);
   bool choose(Warp& w, uint32_t block, bool* unusual);
   void wish_came(bool unusual, bool granted);
+  void note_ways(Warp& w, uint32_t block, const warp::Truth& t);
+  void guessed(uint32_t term);
+  void set_doubtful_apart();
   template <typename F>
   void note_other_trips(F&& way);
   void go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32_t block, uint32_t lanes);
@@ -337,10 +361,15 @@ private:
   bool stopped_ = false;
   uint64_t serial_ = 0;
   unsigned polls_released_ = 0;
-  unsigned polling_ = 0;                       // warps that wait for a word
-  std::shared_ptr<Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
-  uint64_t writes_ = 0;                        // of words of shared memory
-  uint64_t changes_ = 0;                       // of what a wait can be for: arrivals, barriers, writes
+  unsigned polling_ = 0;                            // warps that wait for a word
+  Knowledge told_globally_;                         // by all releases through global memory
+  std::set<uint32_t> unfollowed_;                   // warps that an atomic gave a result that is not known
+  std::vector<std::pair<uint32_t, uint8_t>> ways_;  // that branches on what is not known went: block and way
+  std::vector<uint8_t> went_;                       // by block: those of `ways_`, as bits
+  size_t followed_ = SIZE_MAX;                      // sightings before a second one was given such a result
+  std::shared_ptr<Knowledge> step_knowledge_;       // what the running step hands on, when something asked for it
+  uint64_t writes_ = 0;                             // of words of shared memory
+  uint64_t changes_ = 0;                            // of what a wait can be for: arrivals, barriers, writes
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
@@ -348,7 +377,7 @@ private:
   Model model_;
   std::map<uint32_t, Word> words_;      // shared memory, by address
   std::map<uint32_t, Region> regions_;  // written by copies
-  std::map<std::array<uint64_t, 4>, warp::Value> globals_;
+  GlobalWords globals_;
   std::unordered_map<uint32_t, Mbarrier> mbarriers_;
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> named_;  // by rank and number
   uint32_t cluster_phase_ = 0;
@@ -365,6 +394,7 @@ private:
     uint32_t columns;
     int64_t offset;  // from the allocation's first column
     bool zero_trips;
+    size_t ways;  // of `ways_`, that were gone before
   };
   std::vector<UnwrittenRead> unwritten_reads_;
   std::vector<Allocation> allocations_;

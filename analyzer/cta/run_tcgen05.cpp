@@ -190,7 +190,8 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   });
   if (writes && own) wrote_.insert(here);
   if (reads && !any_written && own && of != nullptr && of->live) {
-    unwritten_reads_.push_back({id, w.index, of->instruction, columns, at.offset, chose_trips && policy_.trips == 0});
+    const bool zero_trips = chose_trips && policy_.trips == 0;
+    unwritten_reads_.push_back({id, w.index, of->instruction, columns, at.offset, zero_trips, ways_.size()});
   }
   if (writes && !certain && of != nullptr) {
     // How far it reaches is not known: what lies behind counts as written.
@@ -921,15 +922,24 @@ void Run::finish() {
     s.first = r.offset;
     s.second = r.columns;
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
-    s.zero_trips = r.zero_trips || (loop_never_ran && !read.by_commit());
+    const bool excused =
+        loop_never_ran || std::any_of(ways_.begin(), ways_.begin() + static_cast<ptrdiff_t>(r.ways),
+                                      [&](const auto& way) { return ground_.runs_no_time(way.first, way.second); });
+    s.zero_trips = r.zero_trips || (excused && !read.by_commit());
   }
   // A barrier that nobody waits on has no rounds.
   std::set<uint32_t> seen;
+  std::set<uint32_t> waits_from_afar;  // CTAs that wait for what others copy
   for (const auto& [address, b] : mbarriers_) {
     if (b.seen != 0) seen.insert(b.init);
+    if (b.seen != 0 && b.from_afar) waits_from_afar.insert(rank_of(address));
   }
   std::erase_if(sightings, [&](const Sighting& s) {
-    return s.fault == Fault::kArrivalCount && s.at != s.other && s.third == 1 && !seen.contains(s.other);
+    if (s.fault != Fault::kArrivalCount || s.third != 1) return false;
+    // How many bytes each copy brings is not known: a round is over here when those of its own CTA are there. One that
+    // also waits for what another CTA copies comes after what that CTA had waited for.
+    if (s.other_rank != s.rank && waits_from_afar.contains(s.rank)) return true;
+    return s.at != s.other && !seen.contains(s.other);
   });
   if (!complete) return;
   Knowledge all(warps_.size());

@@ -1,0 +1,56 @@
+// Words of global memory as one scenario reads them. What they hold is not known: each is an unknown, the same one for
+// every warp that reads it, however the warp computes the address.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/cta/model.h"
+#include "analyzer/warp/value.h"
+
+namespace tmemlint::cta {
+
+constexpr uint32_t kMaxRanks = 8;         // CTAs of a cluster that are stepped together
+constexpr uint32_t kMaxWarpsPerCta = 32;  // 1024 threads
+
+class GlobalWords {
+public:
+  GlobalWords(warp::Terms& terms, Model& model) : terms_(terms), model_(model) {}
+
+  // What a warp of the cluster reads at an address. `serial` counts unknowns.
+  warp::Value& read(const warp::Value& address, unsigned width, uint32_t warp, uint64_t& serial);
+
+  // A decision was made about a term: the words that it is computed from are guessed.
+  void guess(uint32_t term);
+  // How many words have been guessed.
+  size_t guessed() const { return guesses_.size(); }
+  // How many of them can be guessed before two guesses may contradict each other: a warp goes by one of them that a
+  // second warp never reads, and that one by another that the first never reads. Where they are one count, kept in two
+  // places, no launch does what the scenario does. SIZE_MAX if there are no such two.
+  size_t first_contradiction() const;
+
+private:
+  struct Word {
+    warp::Value address;
+    unsigned width = 0;
+    warp::Value value;
+    std::bitset<kMaxRanks * kMaxWarpsPerCta> readers;
+    bool guessed = false;
+  };
+  uint32_t find(const warp::Value& address, unsigned width, uint64_t& serial);
+  uint32_t same_place(const warp::Value& address, unsigned width, const std::vector<uint32_t>& candidates);
+
+  warp::Terms& terms_;
+  Model& model_;
+  std::vector<Word> words_;
+  std::map<std::array<uint64_t, 3>, uint32_t> at_;                 // base, number and width of an address -> word
+  std::map<std::vector<uint32_t>, std::vector<uint32_t>> behind_;  // by the pointers that the address is made of
+  std::unordered_map<uint32_t, uint32_t> of_term_;                 // the unknown -> word
+  std::vector<uint32_t> guesses_;                                  // words, in the order in which they were guessed
+};
+
+}  // namespace tmemlint::cta
