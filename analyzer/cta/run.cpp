@@ -595,6 +595,7 @@ static bool is_of_one_warp(Fault fault) {
     case Fault::kForeignDealloc:
     case Fault::kNoRelinquish:
     case Fault::kManyThreads:
+    case Fault::kScaleCopyOverlap:
     case Fault::kNoFence:
     case Fault::kPairMask:
       return true;
