@@ -1243,6 +1243,12 @@ TEST(SameInAllLanes, AButterflyReduction) {
               Contains("error tmem-warp-collective @st"));
 }
 
+TEST(SameInAllLanes, TheLanesThatHaveTheSameValue) {
+  EXPECT_THAT(stores_where("match.any.sync.b32 %r1, %n, 0xffffffff;\nsetp.gt.u32 %p1, %r1, 4;\n"), IsEmpty());
+  EXPECT_THAT(stores_where("match.any.sync.b32 %r1, %t, 0xffffffff;\nsetp.gt.u32 %p1, %r1, 4;\n"),
+              Contains("error tmem-warp-collective @st"));
+}
+
 // A half of a word that is written leaves the other half as it was.
 TEST(SameInAllLanes, AWordThatIsPutTogetherFromHalves) {
   EXPECT_THAT(said(ptx_kernel(".local .align 8 .b8 depot[8];\n" + begin(32) +

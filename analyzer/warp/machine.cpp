@@ -669,8 +669,9 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     }
     const uint32_t join = terms_.join(
         kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
-    terms_.set_list(join, candidates, listed && !own_unknown && candidates.size() <= 8);
-    uint64_t zero = listed && !own_unknown ? ~uint64_t{0} : 0;
+    const bool closed = listed && !own_unknown && !candidates.empty();
+    terms_.set_list(join, candidates, closed && candidates.size() <= 8);
+    uint64_t zero = closed ? ~uint64_t{0} : 0;
     for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
     terms_.set_zero_bits(join, zero | ~truncate(~uint64_t{0}, bytes * 8));
     Value v;

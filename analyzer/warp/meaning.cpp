@@ -254,7 +254,9 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   }
   if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||
       root == "match" || root == "redux" || root == "getctarank" || root == "isspacep" || root == "istypep") {
-    m.action = root == "getctarank" || root == "isspacep" ? Action::kGeneric : Action::kFresh;
+    // Which lanes have the same value is the same in all of them where they all do.
+    const bool any = root == "match" && opcode.has("any");
+    m.action = root == "getctarank" || root == "isspacep" || any ? Action::kGeneric : Action::kFresh;
     m.uniform_result = root == "redux" || (root == "match" && opcode.has("all"));
     return true;
   }
