@@ -104,7 +104,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   const size_t findings = results.findings.size();
   check(context);
   // What is said of a path is looked at more closely: joining the times round a loop may have made that path.
-  if (context.blames_paths() && cta::look_again(*analysis)) {
+  if (!context.blamed().empty() && cta::look_again(*analysis, context.blamed())) {
     report::Results closer;
     rules::Context second(*analysis, module.source, closer, options.source_of);
     check(second);

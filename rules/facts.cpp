@@ -221,7 +221,7 @@ void Context::report(Draft draft) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
   }
-  blames_paths_ = blames_paths_ || (draft.warp != nullptr && draft.level != Level::kNote);
+  if (draft.warp != nullptr && draft.level != Level::kNote) blamed_.insert(draft.warp);
   std::vector<size_t>& here = merged_at_[draft.at.instruction];
   for (size_t n : here) {
     Merged& m = merged_[n];

@@ -87,8 +87,8 @@ public:
   void begin(const Rule& rule) { rule_ = &rule; }
   // Hands the findings of the rule over to the results.
   void end();
-  // Whether anything but notes was reported of a path of one warp.
-  bool blames_paths() const { return blames_paths_; }
+  // The warps of whose paths anything but notes was reported.
+  const std::set<const warp::WarpGraph*>& blamed() const { return blamed_; }
 
 private:
   struct Merged {
@@ -109,7 +109,7 @@ private:
   std::vector<Merged> merged_;
   std::unordered_map<uint32_t, std::vector<size_t>> merged_at_;    // by instruction: in merged_
   std::set<std::pair<ptx::Offset, std::string>> said_incomplete_;  // where, and why
-  bool blames_paths_ = false;
+  std::set<const warp::WarpGraph*> blamed_;
 };
 
 // "lane 0", "lanes 0-15", "lanes 0, 4-7"

@@ -36,9 +36,31 @@ bool seems_to_leak(const Analysis& a, const warp::WarpGraph& graph) {
   return frees && leaves;
 }
 
+warp::Setting setting_for(const Analysis& a, uint32_t rank, uint32_t warp, uint32_t exchange) {
+  warp::Setting setting;
+  setting.program = a.program.get();
+  setting.terms = a.terms.get();
+  setting.replays = a.replays.get();
+  setting.launch = a.launch;
+  setting.rank = rank;
+  setting.warp = warp;
+  setting.exchange = exchange;
+  return setting;
+}
+
+// Follows a warp that seems to leak with its paths kept apart; returns the steps that it took.
+uint64_t follow_apart(const Analysis& a, warp::WarpGraph& graph, warp::Setting setting) {
+  if (!seems_to_leak(a, graph)) return 0;
+  setting.apart = true;
+  warp::Evaluation apart = warp::evaluate(setting);
+  const uint64_t steps = apart.graph.steps;
+  if (apart.graph.uncertain.size() <= graph.uncertain.size()) graph = std::move(apart.graph);
+  return steps;
+}
+
 // Each warp sees what the others were seen to write so far; one that read a place before another value was found to be
 // written to it is followed again.
-void follow_warps(Analysis& a, bool by_rounds = false) {
+void follow_warps(Analysis& a) {
   const uint32_t warps = a.launch.warps();
   uint64_t spent = 0;
   const uint32_t ranks = a.launch.ctas() > 1 ? 2 : 1;  // the even and the odd CTA of a pair
@@ -46,15 +68,7 @@ void follow_warps(Analysis& a, bool by_rounds = false) {
     std::vector<warp::Evaluation> evaluations(warps);
     std::vector<bool> due(warps, true);
     auto setting_of = [&](uint32_t w, uint32_t exchange) {
-      warp::Setting setting;
-      setting.program = a.program.get();
-      setting.terms = a.terms.get();
-      setting.replays = a.replays.get();
-      setting.launch = a.launch;
-      setting.rank = rank;
-      setting.warp = w;
-      setting.exchange = exchange;
-      setting.by_rounds = by_rounds;
+      warp::Setting setting = setting_for(a, rank, w, exchange);
       setting.step_budget = std::min(setting.step_budget, kKernelSteps - std::min(kKernelSteps, spent) + 1);
       for (uint32_t other = 0; other < warps; ++other) {
         if (other != w) setting.others.push_back(&evaluations[other].writes);
@@ -77,15 +91,12 @@ void follow_warps(Analysis& a, bool by_rounds = false) {
       if (std::find(due.begin(), due.end(), true) == due.end()) break;
     }
     for (uint32_t w = 0; w < warps; ++w) {
-      warp::WarpGraph& graph = evaluations[w].graph;
-      if (!seems_to_leak(a, graph)) continue;
-      warp::Setting setting = setting_of(w, kMaxExchanges);
-      setting.apart = true;
-      warp::Evaluation apart = warp::evaluate(setting);
-      spent += apart.graph.steps;
-      if (apart.graph.uncertain.size() <= graph.uncertain.size()) graph = std::move(apart.graph);
+      spent += follow_apart(a, evaluations[w].graph, setting_of(w, kMaxExchanges));
     }
-    for (warp::Evaluation& e : evaluations) a.warps.push_back(std::move(e.graph));
+    for (warp::Evaluation& e : evaluations) {
+      e.graph.writes = std::move(e.writes);
+      a.warps.push_back(std::move(e.graph));
+    }
   }
 }
 
@@ -206,19 +217,27 @@ bool has_loop_of_protocol(const Analysis& a) {
 
 }  // namespace
 
-bool look_again(Analysis& a) {
+bool look_again(Analysis& a, const std::set<const warp::WarpGraph*>& warps) {
   if (!has_loop_of_protocol(a)) return false;
-  auto uncertain = [](const std::vector<warp::WarpGraph>& warps) {
-    size_t n = 0;
-    for (const warp::WarpGraph& w : warps) n += w.uncertain.size();
-    return n;
-  };
-  std::vector<warp::WarpGraph> before = std::move(a.warps);
-  a.warps.clear();
-  follow_warps(a, true);
-  if (uncertain(a.warps) <= uncertain(before)) return true;
-  a.warps = std::move(before);
-  return false;
+  std::vector<std::pair<size_t, warp::WarpGraph>> closer;
+  for (size_t n = 0; n < a.warps.size(); ++n) {
+    const warp::WarpGraph& before = a.warps[n];
+    if (!warps.contains(&before)) continue;
+    warp::Setting setting = setting_for(a, before.rank, before.warp, kMaxExchanges + 1);
+    setting.by_rounds = true;
+    for (const warp::WarpGraph& other : a.warps) {
+      if (other.rank == before.rank && other.warp != before.warp) setting.others.push_back(&other.writes);
+    }
+    warp::WarpGraph graph = warp::evaluate(setting).graph;
+    follow_apart(a, graph, setting);
+    if (graph.uncertain.size() > before.uncertain.size()) continue;
+    closer.emplace_back(n, std::move(graph));
+  }
+  for (auto& [n, graph] : closer) {
+    graph.writes = std::move(a.warps[n].writes);
+    a.warps[n] = std::move(graph);
+  }
+  return !closer.empty();
 }
 
 std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Dimensions block, ptx::Dimensions cluster,

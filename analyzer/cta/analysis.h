@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "analyzer/cta/joint.h"
@@ -34,9 +35,9 @@ struct Analysis {
 // The tcgen05 instructions of a kernel's call tree.
 std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
 
-// Follows the warps once more, with the times round loops told apart: for what was found on a path that joining them
-// may have made. False when that did not work out; nothing has changed then.
-bool look_again(Analysis& analysis);
+// Follows some warps once more, with the times round loops told apart: for what was found on a path that joining them
+// may have made. False when that would show nothing new.
+bool look_again(Analysis& analysis, const std::set<const warp::WarpGraph*>& warps);
 
 std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block,
                                   ptx::Dimensions cluster, const JointSetting& setting = {});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/warp/memory.h"
 #include "analyzer/warp/program.h"
 #include "analyzer/warp/value.h"
 
@@ -95,6 +96,7 @@ struct WarpGraph {
   std::vector<Uncertain> uncertain;
   std::vector<bool> reached;  // Program::steps
   uint64_t steps = 0;         // warp-instructions evaluated
+  SharedWrites writes;        // what it was seen to write to shared memory
 };
 
 }  // namespace tmemlint::warp
