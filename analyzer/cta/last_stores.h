@@ -19,7 +19,8 @@ public:
   static constexpr uint32_t kBytes = 16;
 
   void set(uint32_t address, unsigned bytes, const LastStore& store) {
-    for (uint32_t g = address / kBytes; g <= (address + bytes - 1) / kBytes; ++g) page(g / kPage)[g % kPage] = store;
+    const uint32_t last = (address + bytes - 1) / kBytes;
+    for (uint32_t g = address / kBytes; g <= last; ++g) page(g / kPage)[g % kPage] = store;
   }
   // Nothing when nobody stored there.
   const LastStore* find(uint32_t address) const {

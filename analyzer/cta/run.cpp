@@ -316,6 +316,7 @@ Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n
       known(warps),
       at_fence(warps),
       unfenced(warps),
+      rounds(ground.analysis->graph.loops.size(), 0),
       loads(ground.analysis->program->loads.size()) {}
 
 Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
@@ -516,13 +517,18 @@ void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
     ++writes_;
   }
   const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
+  const warp::Lanes& offsets = terms_.offsets(where);
+  uint32_t before = UINT32_MAX;  // lanes mostly share their 16 bytes with the one before
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto address = static_cast<uint32_t>(terms_.number_in(where, static_cast<unsigned>(std::countr_zero(rest))));
+    const auto address = static_cast<uint32_t>(where.number + offsets[static_cast<size_t>(std::countr_zero(rest))]);
     if (touches) {
       store_shared(address, bytes, nullptr);
-    } else {
-      stored_.set(address, bytes, store);
+      continue;
     }
+    const uint32_t last = (address + bytes - 1) / LastStores::kBytes;
+    if (address / LastStores::kBytes == before && last == before) continue;
+    stored_.set(address, bytes, store);
+    before = last;
   }
 }
 
@@ -787,23 +793,42 @@ void Run::follow(Warp& w, std::vector<Warp::Group> groups) {
     front.registers.clear();
     front.in_machine = true;
   }
+  begin_block(w);
+}
+
+// The first group, whose registers are in the machine, comes to its block.
+void Run::begin_block(Warp& w) {
+  Warp::Group& front = w.waiting.front();
   w.machine.present = front.at.lanes;
   const uint32_t loop = warp::headed(graph_, front.at.block);
   if (loop != kNone) {
-    if (front.at.again) {
-      ++w.rounds[loop];
-    } else {
-      w.rounds[loop] = 0;
-    }
+    w.rounds[loop] = front.at.again ? w.rounds[loop] + 1 : 0;
     front.at.again = false;
   }
   w.step = program_.code[front.at.block].first;
+}
+
+// The block that all of a warp's lanes go to, where nothing has to be decided for that.
+uint32_t Run::only_way(Warp& w, uint32_t b) {
+  const Block& block = graph_.blocks[b];
+  const warp::Code& code = program_.code[b];
+  if (code.skip_to != kNone) return code.skip_to;
+  if (block.ending == Ending::kJump && !block.successors.empty()) return block.successors[0];
+  if (block.ending != Ending::kBranch) return kNone;
+  const Value p = w.machine.read_register(code.condition);
+  if (!p.constant()) return kNone;
+  return block.successors[((p.number & 1) != 0) != block.condition_negated ? 0 : 1];
 }
 
 bool Run::leave(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
   if (!ground_.global_orders.empty() && !order_globally(w, b)) return true;
   const uint32_t lanes = w.machine.active;
+  if (const uint32_t to = w.waiting.size() == 1 ? only_way(w, b) : kNone; to != kNone) {
+    w.waiting.front().at = warp::waiting_at(graph_, b, to, lanes);
+    begin_block(w);
+    return true;
+  }
   std::vector<Warp::Group> rest(std::make_move_iterator(w.waiting.begin() + 1),
                                 std::make_move_iterator(w.waiting.end()));
   auto wait = [&](uint32_t to, uint32_t which) { go_to(w, rest, b, to, which); };
@@ -1307,11 +1332,6 @@ Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   return sightings.back();
 }
 
-void Run::add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns) {
-  if (log_events_ && log.size() < 20'000)
-    log.push_back({w.rank, w.number, instruction, lanes, std::move(text), columns});
-}
-
 // --- barriers ---
 
 Mbarrier* Run::find(uint32_t address) {
@@ -1418,7 +1438,8 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
         b->seen_from_afar.clear();
       }
       write_result(Value::of(1));
-      add_log(w, here, lanes, "waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1));
+      add_log(w, here, lanes,
+              [&] { return std::string("waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1)); });
       return true;
     }
     if (w.failed == std::pair{n, b->phase}) {
@@ -1469,7 +1490,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       for (const std::unique_ptr<Warp>& other : warps_) {
         if (other->state == State::kInit && other->address == at) other->state = State::kReady;
       }
-      add_log(w, here, lanes, "count " + std::to_string(*count));
+      add_log(w, here, lanes, [&] { return "count " + std::to_string(*count); });
       continue;
     }
     if (rank_of(at) != w.rank && !reaches(w, at, here, 0)) return false;
@@ -1552,7 +1573,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   if (m.mbarrier == Mbarrier::kArrive || m.mbarrier == Mbarrier::kArriveExpectTx ||
       m.mbarrier == Mbarrier::kArriveDrop) {
     release(w, here);
-    add_log(w, here, lanes, "");
+    add_log(w, here, lanes);
   }
   return true;
 }
@@ -1604,7 +1625,7 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   if (b.arriving.any.size() == 0) b.arriving = Knowledge(warps_.size());
   b.arriving.join(handed_on(w));
   release(w, here);
-  add_log(w, here, lanes, "barrier " + std::to_string(*id));
+  add_log(w, here, lanes, [&] { return "barrier " + std::to_string(*id); });
   ++asked;
   ++decided;
   if (m.barrier == warp::Barrier::kArrive) {
@@ -1659,7 +1680,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
     }
     cluster_arriving_.join(k);
     release(w, here);
-    add_log(w, here, lanes, "");
+    add_log(w, here, lanes);
     if ((w.cluster_arrived | w.exited) == w.machine.existing()) {
       w.cluster_arrived = 0;
       ++w.cluster_phase;
@@ -1741,7 +1762,7 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
       b->from_afar = b->from_afar || rank_of(t) != w.rank;
     }
   }
-  add_log(w, here, lanes, "");
+  add_log(w, here, lanes);
   under_way_.push_back(std::move(a));
 }
 

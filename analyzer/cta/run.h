@@ -174,7 +174,7 @@ private:
     std::pair<uint32_t, uint32_t> failed{kNone, 0};  // a try_wait that was not complete: its step and its phase
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
-    std::map<uint32_t, uint32_t> rounds;  // by loop
+    std::vector<uint32_t> rounds;  // by loop
     PendingLoads loads;
     std::vector<uint32_t> stores;       // pending: operations
     std::vector<uint32_t> uncommitted;  // operations
@@ -253,6 +253,8 @@ private:
   bool deliver();
   bool run_step(Warp& w, uint32_t n);
   bool leave(Warp& w, uint32_t block);
+  uint32_t only_way(Warp& w, uint32_t block);
+  void begin_block(Warp& w);
   void lanes_exit(Warp& w, uint32_t lanes, uint32_t instruction);
   void tick(Warp& w);
   void tick_access();
@@ -320,7 +322,14 @@ private:
   void reach_peer(Warp& w, uint32_t operation);
 
   Sighting& see(Fault fault, const Warp& w, uint32_t at, uint32_t other = kNone);
-  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, std::string text, int32_t columns = 0);
+  // `text` makes what the log says of it: only where there is a log.
+  template <typename F>
+  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes, F&& text, int32_t columns = 0) {
+    if (log_events_ && log.size() < 20'000) log.push_back({w.rank, w.number, instruction, lanes, text(), columns});
+  }
+  void add_log(const Warp& w, uint32_t instruction, uint32_t lanes) {
+    add_log(w, instruction, lanes, [] { return std::string(); });
+  }
   uint32_t instruction_of(uint32_t step) const { return program_.steps[step].instruction; }
   const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;

@@ -357,7 +357,7 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
         if (a.rank != w.rank || a.warp == w.index || w.known.any.knows(a.warp, a.event)) continue;
         see(Fault::kAfterRelinquish, *warps_[a.warp], a.instruction, step.instruction).other_warp = w.number;
       }
-      add_log(w, step.instruction, lanes, "");
+      add_log(w, step.instruction, lanes);
       break;
     case Tcgen05::kLd:
     case Tcgen05::kLdRed:
@@ -368,13 +368,13 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
       tick(w);
       w.loads.each([&](uint32_t operation) { operations_[operation].waited = w.known.any.event(w.index); });
       w.loads.clear();
-      add_log(w, step.instruction, lanes, "");
+      add_log(w, step.instruction, lanes);
       break;
     case Tcgen05::kWaitSt:
       tick(w);
       for (uint32_t operation : w.stores) operations_[operation].waited = w.known.any.event(w.index);
       w.stores.clear();
-      add_log(w, step.instruction, lanes, "");
+      add_log(w, step.instruction, lanes);
       break;
     case Tcgen05::kCp:
     case Tcgen05::kShift:
@@ -505,8 +505,9 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     erase_words(where, where + 4);
     words_[where] = std::move(word);
   }
-  add_log(w, here, lanes, std::to_string(columns) + " columns from " + std::to_string(base),
-          static_cast<int32_t>(columns));
+  add_log(
+      w, here, lanes, [&] { return std::to_string(columns) + " columns from " + std::to_string(base); },
+      static_cast<int32_t>(columns));
   return true;
 }
 
@@ -594,8 +595,9 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   for (const std::unique_ptr<Warp>& other : warps_) {
     if (other->state == State::kAlloc && other->rank == w.rank) other->state = State::kReady;
   }
-  add_log(w, here, lanes, std::to_string(a.columns) + " columns from " + std::to_string(a.base),
-          -static_cast<int32_t>(a.columns));
+  add_log(
+      w, here, lanes, [&] { return std::to_string(a.columns) + " columns from " + std::to_string(a.base); },
+      -static_cast<int32_t>(a.columns));
   (void)n;
 }
 
@@ -635,8 +637,10 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
       }
     }
   }
-  add_log(w, step.instruction, lanes,
-          at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
+  add_log(w, step.instruction, lanes, [&] {
+    return std::string(
+        at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
+  });
 }
 
 void Run::reach_peer(Warp& w, uint32_t operation) {
@@ -692,7 +696,7 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   if (address_arg == nullptr) return;
   const Place d = place(w, w.machine.read(*address_arg), lanes);
   if (!d.known) uncertain.push_back({here, "which columns this touches could not be followed"});
-  add_log(w, here, lanes, d.known ? "columns from " + std::to_string(d.column) : "");
+  add_log(w, here, lanes, [&] { return std::string(d.known ? "columns from " + std::to_string(d.column) : ""); });
   if (form.op == Tcgen05::kCp) {
     if (const Arg* s = arg(step, roles.descriptor)) check_operand(w, op, w.machine.read(*s), lanes);
     each_rank([&](uint32_t r) { touch(w, op, Role::kData, false, true, d, cp_columns(form.cp_shape), 0xff, r, true); });
@@ -821,7 +825,7 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
       return;
     }
   }
-  add_log(w, here, lanes, "");
+  add_log(w, here, lanes);
   under_way_.push_back(std::move(a));
   (void)n;
 }

@@ -212,6 +212,11 @@ Lanes Terms::numbers_of(const Value& value) const {
 }
 
 std::pair<uint64_t, uint64_t> Terms::span_of(const Value& value, uint32_t mask) const {
+  const Interval& spread = spreads_[value.table];
+  const auto number = static_cast<int64_t>(value.number);
+  if (mask == kAllLanes && number >= 0 && number + spread.low >= 0) {
+    return {static_cast<uint64_t>(number + spread.low), static_cast<uint64_t>(number + spread.high)};
+  }
   uint64_t low = ~uint64_t{0};
   uint64_t high = 0;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {

@@ -299,6 +299,8 @@ public:
   uint64_t number_in(const Value& value, unsigned lane) const {
     return value.table == 0 ? value.number : value.number + tables_[value.table][lane];
   }
+  // By lane, from the value's number.
+  const Lanes& offsets(const Value& value) const { return tables_[value.table]; }
   // The smallest and the largest number of the lanes of the mask, without the base.
   std::pair<uint64_t, uint64_t> span_of(const Value& value, uint32_t mask) const;
   // `on` in the lanes of the mask, `off` in the others. When no common base can express it, an unknown per lane named
