@@ -1,5 +1,8 @@
 // The command: reads the inputs, runs the engine over each, prints, answers with an exit code.
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <csignal>
@@ -207,6 +210,12 @@ int run(int argc, const char* const* argv) {
 }  // namespace tmemlint::cli
 
 int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // Tables that are outgrown go back to the system at once, and little is kept in store: a file's analysis takes a few
+  // megabytes, of which that would be a tenth.
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  mallopt(M_TOP_PAD, 4096);
+#endif
   try {
     return tmemlint::cli::run(argc, argv);
   } catch (const std::exception& error) {

@@ -22,6 +22,12 @@ uint64_t key(uint32_t frame, uint32_t variable) {
   return (uint64_t{frame} << 32) | variable;
 }
 
+// The first that is not before a key.
+template <typename Placed>
+auto place_of(Placed& placed, uint64_t key) {
+  return std::lower_bound(placed.begin(), placed.end(), key, [](const auto& p, uint64_t k) { return p.key < k; });
+}
+
 }  // namespace
 
 Layout::Layout(const Graph& graph) {
@@ -81,7 +87,7 @@ Layout::Layout(const Graph& graph) {
       const Variable& variable = module.variables[v];
       uint64_t& next = variable.space == Space::kLocal ? local : param;
       next = align_up(next, variable.alignment);
-      per_frame_[key(frame, v)] = next;
+      per_frame_.push_back({key(frame, v), next});  // ascending: by frame, and by variable
       next += std::max<uint64_t>(variable.size, 1);
       if (frame == 0 && variable.is_parameter) kernel_parameters_ = std::max(kernel_parameters_, next - kParamWindow);
     }
@@ -92,12 +98,17 @@ Layout::Layout(const Graph& graph) {
 }
 
 uint64_t Layout::address(uint32_t frame, uint32_t variable) const {
-  auto found = per_frame_.find(key(frame, variable));
-  return found != per_frame_.end() ? found->second : global_[variable];
+  const auto found = place_of(per_frame_, key(frame, variable));
+  return found != per_frame_.end() && found->key == key(frame, variable) ? found->address : global_[variable];
 }
 
 void Layout::alias(uint32_t frame, uint32_t variable, uint64_t address) {
-  per_frame_[key(frame, variable)] = address;
+  const auto found = place_of(per_frame_, key(frame, variable));
+  if (found != per_frame_.end() && found->key == key(frame, variable)) {
+    found->address = address;
+  } else {
+    per_frame_.insert(found, {key(frame, variable), address});
+  }
 }
 
 }  // namespace tmemlint::kernel

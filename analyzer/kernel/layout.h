@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "analyzer/kernel/graph.h"
@@ -39,8 +38,12 @@ public:
   uint64_t kernel_parameters() const { return kernel_parameters_; }
 
 private:
-  std::unordered_map<uint64_t, uint64_t> per_frame_;  // frame << 32 | variable
-  std::vector<uint64_t> global_;                      // by variable; of those that have one address
+  struct Placed {
+    uint64_t key;  // frame << 32 | variable
+    uint64_t address;
+  };
+  std::vector<Placed> per_frame_;  // ascending by key
+  std::vector<uint64_t> global_;   // by variable; of those that have one address
   uint64_t kernel_parameters_ = 0;
 };
 

@@ -54,9 +54,11 @@ bool Opcode::has(std::string_view modifier) const {
 
 std::string Function::register_name(uint32_t index) const {
   if (index >= registers.size()) return "?";
-  const Register& reg = registers[index];
-  std::string name(reg.name);
-  if (reg.number != kNone) name += std::to_string(reg.number);
+  const auto behind = std::upper_bound(register_names.begin(), register_names.end(), index,
+                                       [](uint32_t i, const RegisterNames& names) { return i < names.first; });
+  const RegisterNames& names = *std::prev(behind);
+  std::string name(names.name);
+  if (names.is_range) name += std::to_string(index - names.first);
   return name;
 }
 

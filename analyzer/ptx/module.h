@@ -103,10 +103,15 @@ struct Instruction {
 };
 
 struct Register {
-  std::string_view name;    // as declared; for `.reg .b32 %r<10>` the registers of the range are %r0 … %r9
-  uint32_t number = kNone;  // within a range; the register's full name is name + number
   Type type = Type::kNone;
   uint8_t vector = 1;  // .v2/.v4 registers
+};
+
+// The names of registers that were declared together.
+struct RegisterNames {
+  std::string_view name;
+  uint32_t first = 0;     // Function::registers
+  bool is_range = false;  // `.reg .b32 %r<10>`: %r0 … %r9
 };
 
 struct Variable {
@@ -164,6 +169,7 @@ struct Function {
   uint32_t maxclusterrank = 0;                           // 0: not given
   uint32_t first_instruction = 0, last_instruction = 0;  // Module::instructions, half open
   std::vector<Register> registers;
+  std::vector<RegisterNames> register_names;  // ascending by `first`
   std::vector<Label> labels;
   // Formal parameters in order: Module::variables indices, or for `.reg` parameters kNone with the register beside it.
   struct Parameter {

@@ -87,6 +87,7 @@ void Parser::begin_function(const Token& name, bool is_entry) {
   f.parameters.clear();
   f.returns.clear();
   f.registers.clear();
+  f.register_names.clear();
   f.name_span = name.span();
   f.first_instruction = f.last_instruction = static_cast<uint32_t>(module_.instructions.size());
   locals_.clear();
@@ -323,13 +324,12 @@ bool Parser::parse_register(const Declaration& declaration) {
   register_budget_ -= needed;
   auto& registers = function().registers;
   auto first = static_cast<uint32_t>(registers.size());
-  Register prototype{text(name), kNone, declaration.variable.type, declaration.vector};
-  registers.resize(registers.size() + needed, prototype);
+  if (needed != 0) function().register_names.push_back({text(name), first, count.has_value()});
+  registers.resize(registers.size() + needed, Register{declaration.variable.type, declaration.vector});
   if (!count) {
     if (!locals_.declare(key(name), Symbol::Kind::kRegister, first)) already_declared(name);
     return true;
   }
-  for (uint32_t i = 0; i < needed; ++i) registers[first + i].number = i;
   locals_.declare_range(key(name), first, needed);
   return true;
 }
