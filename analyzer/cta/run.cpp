@@ -1224,6 +1224,22 @@ std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned addre
     if (!terms_.uniform(w.machine.read(*fresh), lanes)) return std::nullopt;
     if (warp::truncate(old.number, width) == warp::truncate(operand.number, width))
       word = w.machine.of_lane(w.machine.read(*fresh), lane, width);
+  } else if (o.has("inc") || o.has("dec")) {
+    if (!old.constant() || !operand.constant()) return std::nullopt;
+    const uint64_t limit = warp::truncate(operand.number, width);
+    uint64_t now = warp::truncate(old.number, width);
+    warp::Lanes before{};
+    for (unsigned l = 0; l < warp::kLanes; ++l) {
+      before[l] = now;
+      if (((lanes >> l) & 1) == 0) continue;
+      if (o.has("inc")) {
+        now = now >= limit ? 0 : now + 1;
+      } else {
+        now = now == 0 || now > limit ? limit : now - 1;
+      }
+    }
+    word = Value::of(now);
+    return alone ? old : terms_.from_lanes(before, width);
   } else {
     return std::nullopt;
   }

@@ -312,8 +312,10 @@ private:
       if (again.size() <= kMaxUnrolledStates) again.push_back({std::move(s), from_node, decision});
       return;
     }
+    bool is_second = false;
     if (setting_.by_rounds) {
       s.later &= loops_of(b);
+      is_second = head != kNone && (s.later & loop_bit_[head]) == 0;
       // The small loops share a bit.
       if (head != kNone && loop_bit_[head] != kSharedLoops) {
         s.later = s.waiting.front().again ? s.later | loop_bit_[head] : s.later & ~loop_bit_[head];
@@ -325,7 +327,7 @@ private:
     if (head != kNone) {
       const bool again = s.waiting.front().again;
       s.waiting.front().again = false;
-      rename(s, b, loop_bit_[head], kind, again);
+      rename(s, b, loop_bit_[head], kind, again, is_second);
     }
     if (State* existing = partner(states_[b], s)) {
       const bool changed = merge(*existing, std::move(s), b, head != kNone, kind);
@@ -348,7 +350,7 @@ private:
   }
 
   // At a loop's head, what the last time round computed becomes "the value at the head".
-  void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind, bool again) {
+  void rename(State& s, uint32_t head, uint64_t bit, uint64_t kind, bool again, bool is_second) {
     const bool counts = setting_.by_rounds && again && (s.later & bit) != 0;
     // The state before the first time round.
     const State* first = nullptr;
@@ -389,7 +391,14 @@ private:
       }
       s.memory.replace(std::move(cells));
     }
+    const Facts before = s.facts;
     s.facts.forget(terms_, bit);
+    if (counts) {
+      keep_facts(s.facts, before, head, bit);
+      // Its second time round, or a later one.
+      constexpr int64_t kMany = 0x7fffff;
+      s.facts.set(rounds_of(head).base, is_second ? Interval{0, 0} : Interval{1, kMany});
+    }
     auto forget = [&](auto& pending) {
       if ((terms_.loops(pending.address) & bit) == 0) return;
       pending.address = somewhere(pending.step, bit);
@@ -478,6 +487,32 @@ private:
     return terms_.apply({Op::kSub, static_cast<uint8_t>(width), false, 0}, a, b);
   }
 
+  // What was known of counters in the round that is over, said in rounds as they are counted now.
+  void keep_facts(Facts& facts, const Facts& before, uint32_t head, uint64_t bit) {
+    for (const Fact& fact : before.list()) {
+      const Term& term = terms_[fact.term];
+      if ((term.loops & bit) == 0 || fact.per_lane || fact.interval.low != fact.interval.high) continue;
+      const Operation o = term.operation;
+      if (term.kind != TermKind::kPure || (o.op != Op::kLt && o.op != Op::kEq)) continue;
+      Value args[2];
+      bool counter = false;
+      bool known = true;
+      for (size_t n = 0; n < 2; ++n) {
+        const Value arg = term.args[n];
+        const uint64_t step = growth(arg, head, bit);
+        counter = counter || step != 0;
+        known = known && (step != 0 || (terms_.loops(arg) & bit) == 0);
+        args[n] = step != 0 ? minus(arg, Value::of(step), o.width) : arg;
+      }
+      if (!counter || !known) continue;
+      const Value now = terms_.apply(o, args, 2);
+      const Terms::Parts parts = terms_.parts(now.base);
+      if (parts.size() != 1 || now.table != 0 || now.plain != 0) continue;
+      const bool inverse = parts[0].coefficient != 1;
+      assume(terms_, facts, parts[0].term, (fact.interval.low != 0) != inverse);
+    }
+  }
+
   // What a value at a loop's head, come back from the first time round, will be after so many rounds more: if it is a
   // step away from what it was before.
   Value by_rounds(const Value& value, uint32_t head, uint64_t part, unsigned width, const Value* first) {
@@ -531,6 +566,31 @@ private:
     return std::ranges::any_of(terms_.parts(value.base), [join](Terms::Part part) { return part.term == join; });
   }
 
+  // What holds on both paths. One may know as numbers what the other one knows as a comparison.
+  void join_facts(Facts& facts, const Facts& other) {
+    if (!setting_.by_rounds) return facts.join(other);
+    std::vector<std::pair<uint32_t, Interval>> implied;
+    auto follow = [&](const Facts& from, const Facts& in) {
+      for (const Fact& f : from.list()) {
+        const Term& term = terms_[f.term];
+        if (f.per_lane || in.find(f.term) != nullptr) continue;
+        if (term.width == 1 && term.kind == TermKind::kPure) {
+          const std::optional<bool> known = decide(terms_, in, f.term);
+          const int64_t truth = known && *known ? 1 : 0;
+          if (known && f.interval == Interval{truth, truth}) implied.emplace_back(f.term, f.interval);
+          continue;
+        }
+        const Interval other_one = interval_of(terms_, in, terms_.with_base({}, f.term), term.width);
+        const Interval both{std::min(f.interval.low, other_one.low), std::max(f.interval.high, other_one.high)};
+        if (both != Interval{}) implied.emplace_back(f.term, both);
+      }
+    };
+    follow(facts, other);
+    follow(other, facts);
+    facts.join(other);
+    for (const auto& [term, interval] : implied) facts.set(term, interval);
+  }
+
   // `existing` becomes what holds of both; true when that changed it.
   bool merge(State& existing, State&& s, uint32_t block, bool head, uint64_t kind) {
     bool changed = false;
@@ -557,7 +617,7 @@ private:
     }
     if (!existing.memory.same(s.memory)) changed = merge_memory(existing, s, combine) || changed;
     const Facts before = existing.facts;
-    existing.facts.join(s.facts);
+    join_facts(existing.facts, s.facts);
     changed = changed || !(before == existing.facts);
     if (merge_protocol(existing.protocol, s.protocol)) {
       existing.picture = kNone;

@@ -148,8 +148,13 @@ Interval interval_of(const Terms& terms, const Facts& facts, const Value& value,
     return {n, n};
   }
   if (const Term& sum = terms[value.base]; sum.kind == TermKind::kSum) {
-    Interval out;
-    if (sum.args.size() == 1) out = scaled(of_term(terms, facts, sum.args[0].base, width), sum.coefficients[0], width);
+    Interval out{0, 0};
+    for (size_t n = 0; n < sum.args.size() && out != Interval{}; ++n) {
+      const Interval part = scaled(of_term(terms, facts, sum.args[n].base, width), sum.coefficients[n], width);
+      const Interval limit = of_width(std::min(width, 63u));
+      out = part == Interval{} ? part : Interval{out.low + part.low, out.high + part.high};
+      if (out.low < limit.low || out.high > limit.high) out = {};
+    }
     if (const Fact* fact = facts.find(value.base)) out = intersect(out, as_read(sum, fact->interval, width));
     return shift(out, sign_extend(value.number, width));
   }
@@ -166,46 +171,102 @@ bool FactsFilter::admits(uint32_t join, uint64_t number) const {
 
 namespace {
 
-// Whether a comparison that is known to hold says that one side of an equation is less than the other.
-bool is_less(const Terms& terms, const Facts& facts, const Term& equation) {
-  const Value& left = equation.args[0];  // the difference of the sides, against a number
-  const unsigned w = equation.operation.width;
-  if (!equation.args[1].constant() || left.table != 0 || left.plain != 0) return false;
-  const Terms::Parts wanted = terms.parts(left.base);
-  if (wanted.size() < 2) return false;
-  for (const Fact& fact : facts.list()) {
-    const Term& less = terms[fact.term];
-    if (fact.per_lane || fact.interval != Interval{1, 1} || less.kind != TermKind::kPure) continue;
-    if (less.operation.op != Op::kLt || less.operation.width != w) continue;
-    const Value& a = less.args[0];
-    const Value& b = less.args[1];
-    if (a.table != 0 || a.plain != 0 || b.table != 0 || b.plain != 0) continue;
-    // a - b in parts, as the equation has them or the other way round.
-    auto is_difference = [&](uint64_t factor) {
-      const Terms::Parts p = terms.parts(a.base);
-      const Terms::Parts q = terms.parts(b.base);
-      size_t n = 0;
-      size_t m = 0;
-      size_t found = 0;
-      while (n < p.size() || m < q.size()) {
-        const bool first = m == q.size() || (n < p.size() && p[n].term <= q[m].term);
-        const bool second = n == p.size() || (m < q.size() && q[m].term <= p[n].term);
-        const uint32_t term = first ? p[n].term : q[m].term;
-        uint64_t coefficient = 0;
-        if (first) coefficient += p[n++].coefficient;
-        if (second) coefficient -= q[m++].coefficient;
-        coefficient = truncate(coefficient * factor, w);
-        if (coefficient == 0) continue;
-        if (found == wanted.size() || wanted[found].term != term || wanted[found].coefficient != coefficient)
-          return false;
-        ++found;
-      }
-      return found == wanted.size() &&
-             truncate(equation.args[1].number, w) == truncate((b.number - a.number) * factor + left.number, w);
-    };
-    if (is_difference(1) || is_difference(~uint64_t{0})) return true;
+// The difference of two values: what it is made of, and its number.
+struct Difference {
+  std::vector<Terms::Part> parts;
+  uint64_t number = 0;
+};
+
+std::optional<Difference> difference(const Terms& terms, const Value& a, const Value& b, unsigned width) {
+  if (a.table != 0 || a.plain != 0 || b.table != 0 || b.plain != 0) return std::nullopt;
+  const Terms::Parts p = terms.parts(a.base);
+  const Terms::Parts q = terms.parts(b.base);
+  Difference out;
+  out.number = truncate(a.number - b.number, width);
+  size_t n = 0;
+  size_t m = 0;
+  while (n < p.size() || m < q.size()) {
+    const bool first = m == q.size() || (n < p.size() && p[n].term <= q[m].term);
+    const bool second = n == p.size() || (m < q.size() && q[m].term <= p[n].term);
+    const uint32_t term = first ? p[n].term : q[m].term;
+    uint64_t coefficient = 0;
+    if (first) coefficient += p[n++].coefficient;
+    if (second) coefficient -= q[m++].coefficient;
+    coefficient = truncate(coefficient, width);
+    if (coefficient != 0) out.parts.push_back({term, coefficient});
   }
-  return false;
+  return out;
+}
+
+// By how much the second difference is more than the first one, if they are made of the same; with `factor` -1: than
+// the first one the other way round.
+std::optional<uint64_t> apart(const Difference& a, const Difference& b, uint64_t factor, unsigned width) {
+  if (a.parts.size() != b.parts.size()) return std::nullopt;
+  for (size_t n = 0; n < a.parts.size(); ++n) {
+    if (a.parts[n].term != b.parts[n].term) return std::nullopt;
+    if (truncate(a.parts[n].coefficient * factor, width) != b.parts[n].coefficient) return std::nullopt;
+  }
+  return truncate(b.number - a.number * factor, width);
+}
+
+// Whether it is known that an unknown is not this number.
+bool is_not(const Terms& terms, const Facts& facts, uint32_t base, uint64_t number, unsigned w) {
+  const Interval interval = interval_of(terms, facts, terms.with_base({}, base), w);
+  const int64_t n = sign_extend(number, w);
+  if (n < interval.low || n > interval.high) return true;
+  return std::any_of(facts.list().begin(), facts.list().end(), [&](const Fact& fact) {
+    const Term& t = terms[fact.term];
+    if (fact.per_lane || fact.interval.low != fact.interval.high || t.kind != TermKind::kPure) return false;
+    if (t.operation.width != w) return false;
+    const bool holds = fact.interval.low != 0;
+    if (t.operation.op == Op::kEq && !holds && t.args[1].constant() && t.args[0].base == base) {
+      return t.args[0].table == 0 && t.args[0].plain == 0 &&
+             truncate(t.args[1].number - t.args[0].number, w) == truncate(number, w);
+    }
+    // Unsigned: more than a number, so none up to it.
+    const bool more = t.operation.op == Op::kLt && !t.operation.is_signed && holds && t.args[0].constant();
+    return more && t.args[1].base == base && t.args[1].table == 0 && t.args[1].plain == 0 &&
+           truncate(number + t.args[1].number, w) <= truncate(t.args[0].number, w);
+  });
+}
+
+// What is known of how two unknowns compare decides another comparison of the two:
+//   x < y says that x is not y;  x is y says that x is not less;  x < y and not x + 1 < y say that x + 1 is y;
+//   x < y and not x + 1 is y say that x + 1 < y (none of these wraps around: there is a larger number, y).
+std::optional<bool> by_comparisons(const Terms& terms, const Facts& facts, const Term& term) {
+  const unsigned w = term.operation.width;
+  const bool asks_equal = term.operation.op == Op::kEq;
+  const std::optional<Difference> asked = difference(terms, term.args[0], term.args[1], w);
+  if (!asked || asked->parts.size() < 2) return std::nullopt;
+  bool above = false;      // x < y, where x + 1 = y is asked
+  bool not_above = false;  // not x + 1 < y
+  bool below = false;      // x - 1 < y, where x < y is asked
+  bool not_equal = false;  // not x = y
+  for (const Fact& fact : facts.list()) {
+    const Term& known = terms[fact.term];
+    if (fact.per_lane || fact.interval.low != fact.interval.high || known.kind != TermKind::kPure) continue;
+    const Operation& o = known.operation;
+    if ((o.op != Op::kLt && o.op != Op::kEq) || o.width != w) continue;
+    const std::optional<Difference> d = difference(terms, known.args[0], known.args[1], w);
+    if (!d) continue;
+    const bool holds = fact.interval.low != 0;
+    const uint64_t minus_one = truncate(~uint64_t{0}, w);
+    const std::optional<uint64_t> same = apart(*d, *asked, 1, w);
+    const std::optional<uint64_t> turned = apart(*d, *asked, minus_one, w);
+    if (asks_equal && o.op == Op::kLt) {
+      if (holds && (same == 0 || turned == 0)) return false;
+      if (o.is_signed && holds && (same == 1 || turned == minus_one)) above = true;
+      if (o.is_signed && !holds && (same == 0 || turned == 0)) not_above = true;
+    } else if (!asks_equal && o.op == Op::kEq) {
+      if (holds && (same == 0 || turned == 0)) return false;
+      if (!holds && (same == 0 || turned == 0)) not_equal = true;
+    } else if (!asks_equal && term.operation.is_signed && o.is_signed && holds && same == 1) {
+      below = true;
+    }
+  }
+  if (asks_equal && above && not_above) return true;
+  if (!asks_equal && below && not_equal) return true;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -246,7 +307,24 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       if (all) return !absorbing;
     }
   }
-  if (term.kind == TermKind::kPure && term.operation.op == Op::kEq && is_less(terms, facts, term)) return false;
+  if (term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt)) {
+    if (const std::optional<bool> known = by_comparisons(terms, facts, term)) return known;
+    const unsigned w = term.operation.width;
+    const Value& a = term.args[0];
+    const Value& b = term.args[1];
+    if (term.operation.op == Op::kEq && b.constant() && a.table == 0 && a.plain == 0) {
+      if (is_not(terms, facts, a.base, b.number - a.number, w)) return false;
+    }
+    // More than a small number is what is none of those up to it.
+    constexpr uint64_t kSmall = 2;
+    if (term.operation.op == Op::kLt && !term.operation.is_signed && a.constant() && b.table == 0 && b.plain == 0 &&
+        truncate(a.number, w) <= kSmall) {
+      bool none = true;
+      for (uint64_t n = 0; n <= truncate(a.number, w) && none; ++n)
+        none = is_not(terms, facts, b.base, n - b.number, w);
+      if (none) return true;
+    }
+  }
   Value v;
   v.base = base;
   if (auto numbers = terms.enumerate(v, 0, 1, FactsFilter(terms, facts), 1)) {

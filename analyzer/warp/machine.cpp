@@ -288,6 +288,9 @@ void Machine::execute(const Step& step, uint32_t number) {
     case Action::kElect:
       elect(step);
       break;
+    case Action::kReduce:
+      reduce(step, m);
+      break;
     case Action::kActiveMask:
       result(step, 0, Value::of(active));
       break;
@@ -556,6 +559,40 @@ void Machine::vote(const Step& step, const Meaning& m) {
     v = Value::of(m.vote == Meaning::Vote::kAny ? 1 : 0);
   } else {
     v = unknown(step_, 0, Uniformity::kWarp, ballot ? 32 : 1);
+  }
+  result(step, 0, v);
+}
+
+void Machine::reduce(const Step& step, const Meaning& m) {
+  if (step.argument_count < 3) return;
+  const Value a = read(arg(step, 1));
+  const Value mask = read(arg(step, 2));
+  const uint32_t lanes = guard_.yes;
+  Value v = unknown(step_, 0, Uniformity::kWarp, m.operation.width);
+  // All of them together, or the groups of the mask are not known.
+  const bool together = guard_.unknown == 0 && mask.constant() && (mask.number & lanes) == lanes;
+  const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+  if (together && a.base == 0) {
+    uint64_t all = terms_.number_in(a, first);
+    for (uint32_t rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1) {
+      const std::array<uint64_t, 2> both = {all, terms_.number_in(a, static_cast<unsigned>(std::countr_zero(rest)))};
+      all = fold(m.operation, both.data(), 2);
+    }
+    v = Value::of(all);
+  } else if (together && terms_.uniform(a, lanes)) {
+    const Value one = terms_.lane(a, first);
+    const auto count = static_cast<uint64_t>(std::popcount(lanes));
+    switch (m.operation.op) {
+      case Op::kAdd:
+        v = terms_.apply(op(Op::kMul, m.operation.width), one, Value::of(count));
+        break;
+      case Op::kXor:
+        v = count % 2 != 0 ? one : Value::of(0);
+        break;
+      default:
+        v = one;
+        break;
+    }
   }
   result(step, 0, v);
 }

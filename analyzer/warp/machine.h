@@ -102,6 +102,7 @@ private:
   void shuffle(const Step& step, const Meaning& m);
   void vote(const Step& step, const Meaning& m);
   void elect(const Step& step);
+  void reduce(const Step& step, const Meaning& m);
   void load(const Step& step, const Meaning& m);
   void store_step(const Step& step, const Meaning& m);
   void change_atomically(const Step& step, const Meaning& m);

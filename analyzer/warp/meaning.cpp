@@ -254,6 +254,17 @@ bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   }
   if (root == "atom" || root == "ldmatrix" || root == "tex" || root == "tld4" || root == "suld" || root == "sured" ||
       root == "match" || root == "redux" || root == "getctarank" || root == "isspacep" || root == "istypep") {
+    if (root == "redux" && is_integer(types.last())) {
+      m.action = Action::kReduce;
+      m.operation = {opcode.has("add")   ? Op::kAdd
+                     : opcode.has("min") ? Op::kMin
+                     : opcode.has("max") ? Op::kMax
+                     : opcode.has("and") ? Op::kAnd
+                     : opcode.has("or")  ? Op::kOr
+                                         : Op::kXor,
+                     width_of(types.last()), is_signed(types.last()), 0};
+      return true;
+    }
     // Which lanes have the same value is the same in all of them where they all do.
     const bool any = root == "match" && opcode.has("any");
     m.action = root == "getctarank" || root == "isspacep" || any ? Action::kGeneric : Action::kFresh;

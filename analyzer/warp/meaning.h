@@ -26,6 +26,7 @@ enum class Action : uint8_t {
   kShuffle,
   kVote,
   kElect,
+  kReduce,  // redux: operation over the lanes
   kActiveMask,
   kLoad,
   kStore,
