@@ -68,7 +68,7 @@ private:
       case ptx::Tcgen05::kShift: {
         const Footprint written = footprint(context_, e.address, e.lanes, form);
         for (const PendingLoad& p : before.loads) {
-          if (!overlap(written, of_load(p))) continue;
+          if (!same_start(e.address, p.address) && !overlap(written, of_load(p))) continue;
           say(e, p,
               std::string(context_.name(e.instruction)) +
                   " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(p) +

@@ -40,7 +40,8 @@ private:
         const Footprint touched = footprint(context_, e.address, e.lanes, form);
         for (const PendingStore& p : before.stores) {
           const ptx::Form store = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
-          if (!overlap(touched, footprint(context_, p.address, e.lanes, store))) continue;
+          if (!same_start(e.address, p.address) && !overlap(touched, footprint(context_, p.address, e.lanes, store)))
+            continue;
           say(e, p, name + " of the same columns");
           return;
         }

@@ -13,5 +13,9 @@ struct Footprint {
 };
 Footprint footprint(const Context& context, const warp::Value& address, uint32_t executing, const ptx::Form& form);
 bool overlap(const Footprint& a, const Footprint& b);
+// Whether two accesses on one path start at the same address, whichever that is.
+inline bool same_start(const warp::Value& a, const warp::Value& b) {
+  return a.base != 0 && a == b;
+}
 
 }  // namespace tmemlint::rules

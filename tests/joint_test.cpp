@@ -1277,6 +1277,23 @@ TEST(Rounds, StayApartFromOneAnother) {
   EXPECT_THAT(said(ptx_kernel(two_rounds("0", kWaitStores))), IsEmpty());
 }
 
+// Columns that are not known, but the same.
+TEST(Rounds, LoadAndStoreWhereTheyHaveJustStoredAndLoaded) {
+  auto kernel = [](const std::string& one, const std::string& wait, const std::string& other) {
+    return said(ptx_kernel(begin(256) +
+                           "mov.u32 %r50, 0;\nLOOP:\nand.b32 %r51, %r50, 7;\nmad.lo.u32 %r51, %r51, 8, %tw;\n" +
+                           "add.u32 %r52, %r51, 4;\n" + one + wait + other + kWaitLoads + kWaitStores +
+                           "add.u32 %r50, %r50, 1;\nsetp.lt.u32 %p1, %r50, %n;\n@%p1 bra LOOP;\n" + end(256)));
+  };
+  const std::string ld = load("%r51", " // @ld");
+  const std::string st = store("%r51", " // @st");
+  EXPECT_THAT(kernel(ld, "", st), Contains("error tmem-missing-wait-ld @st"));
+  EXPECT_THAT(kernel(st, "", ld), Contains("error tmem-missing-wait-st @st"));
+  EXPECT_THAT(kernel(ld, kWaitLoads, st), Not(Contains("error tmem-missing-wait-ld @st")));
+  EXPECT_THAT(kernel(st, kWaitStores, ld), Not(Contains("error tmem-missing-wait-st @st")));
+  EXPECT_THAT(kernel(ld, "", store("%r52", " // @st")), Not(Contains("error tmem-missing-wait-ld @st")));
+}
+
 // Counts down to a bound that is tested at the top, and may leave before.
 TEST(Rounds, ThatThePathRulesOut) {
   auto kernel = [](const std::string& last) {
