@@ -2,6 +2,7 @@
 #include <set>
 
 #include "rules/facts.h"
+#include "rules/sightings.h"
 
 namespace tmemlint::rules {
 
@@ -36,6 +37,7 @@ Frees frees_of(Context& context, const warp::WarpGraph* except) {
 }
 
 void check_missing_dealloc(Context& context) {
+  std::set<uint32_t> said;  // allocs
   for (const warp::WarpGraph& w : context.warps()) {
     const Frees others = frees_of(context, &w);
     for (const warp::Event& e : w.events) {
@@ -60,10 +62,20 @@ void check_missing_dealloc(Context& context) {
         d.related.emplace_back(e.instruction, "the warp leaves the kernel here with the columns still allocated");
         d.warp = &w;
         d.node = e.node;
+        said.insert(alloc);
         context.report(std::move(d));
       }
     }
   }
+  // A dealloc that is there, but that no warp comes to: the one that should be the last is never the last.
+  for_each(context, {cta::Fault::kNeverFreed}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+    if (said.contains(s.at)) return std::nullopt;
+    const std::string scenarios = s.first == 1 ? "the one scenario" : "all " + std::to_string(s.first) + " scenarios";
+    return draft(s, report::Level::kWarning,
+                 "these columns are still allocated at the end of " + scenarios +
+                     " in which the warps were followed together: no warp was seen to come to a dealloc that frees "
+                     "them");
+  });
 }
 
 }  // namespace

@@ -1277,6 +1277,27 @@ TEST(Rounds, StayApartFromOneAnother) {
   EXPECT_THAT(said(ptx_kernel(two_rounds("0", kWaitStores))), IsEmpty());
 }
 
+// The last warp to come frees: the one that finds the count that all others have left behind.
+TEST(LastOneFrees, OnlyIfSomeWarpIsTheLast) {
+  auto kernel = [](const std::string& before_last,
+                   const std::string& add = "atom.shared.acq_rel.cta.add.u32 %r20, [slot+8], 1;\n") {
+    return said(
+        ptx_kernel(where("%first", "st.shared.u32 [slot+8], 0;\n") + begin(32) + store("%tw") + kWaitStores +
+                   "setp.eq.u32 %p3, %l, 0;\nmov.u32 %r20, 0;\n" + where("%p3", add) +
+                   "bar.warp.sync 0xffffffff;\nredux.sync.max.u32 %r21, %r20, 0xffffffff;\nsetp.eq.u32 %p4, %r21, " +
+                   before_last + ";\n" + where("%p4", release("%ta", 32, " // @dealloc"))));
+  };
+  EXPECT_THAT(kernel("3"), IsEmpty());
+  EXPECT_THAT(kernel("4"), ElementsAre("warning tmem-missing-dealloc @alloc"));
+  EXPECT_THAT(kernel("2"), Contains("error tmem-dealloc-race @dealloc"));
+  // Counted down from 3 to 0, and round again.
+  EXPECT_THAT(kernel("0", "atom.shared.acq_rel.cta.dec.u32 %r20, [slot+8], 3;\n"),
+              Not(Contains("warning tmem-missing-dealloc @alloc")));
+  EXPECT_THAT(kernel("3", "atom.shared.acq_rel.cta.inc.u32 %r20, [slot+8], 7;\n"), IsEmpty());
+  EXPECT_THAT(kernel("4", "atom.shared.acq_rel.cta.inc.u32 %r20, [slot+8], 7;\n"),
+              ElementsAre("warning tmem-missing-dealloc @alloc"));
+}
+
 // Columns that are not known, but the same.
 TEST(Rounds, LoadAndStoreWhereTheyHaveJustStoredAndLoaded) {
   auto kernel = [](const std::string& one, const std::string& wait, const std::string& other) {

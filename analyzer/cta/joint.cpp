@@ -51,6 +51,14 @@ public:
       s.at = commit;
       add(std::move(s));
     }
+    for (const auto& [alloc, scenarios] : left_live_) {
+      if (freed_.contains(alloc)) continue;
+      Sighting s;
+      s.fault = Fault::kNeverFreed;
+      s.at = alloc;
+      s.first = scenarios;
+      add(std::move(s));
+    }
     std::vector<std::string> reasons;
     if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
     if (cut_short_ != 0 && !unfinished_) {
@@ -116,6 +124,12 @@ private:
     for (const warp::Uncertain& u : run.uncertain) {
       note(u.instruction, u.reason);
       ++out_.asked;
+    }
+    freed_.insert(run.allocs_freed.begin(), run.allocs_freed.end());
+    // What is never known to be so in a scenario that is not to be believed is not known to be so.
+    const bool doubtful = idle || !run.doubtful.empty() || run.guesses_contradict();
+    for (uint32_t alloc : run.allocs_left) {
+      if (!doubtful) ++left_live_[alloc];
     }
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
@@ -208,7 +222,9 @@ private:
   std::map<std::array<uint32_t, 3>, uint32_t> doubtful_;  // what only a doubtful scenario shows: its instruction
   std::map<uint32_t, std::set<uint32_t>> commit_targets_;
   std::set<uint32_t> waited_;
-  std::set<uint32_t> odd_;  // allocs whose size is not a legal one
+  std::set<uint32_t> freed_;               // allocs that some scenario frees
+  std::map<uint32_t, int64_t> left_live_;  // and those that some leave live: how many do
+  std::set<uint32_t> odd_;                 // allocs whose size is not a legal one
   bool stopped_ = false;
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come

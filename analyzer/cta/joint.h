@@ -45,6 +45,7 @@ enum class Fault : uint8_t {
   kGrowing,           // at: the alloc; other: the earlier alloc; numbers: sizes
   kAfterRelinquish,   // at: the alloc; other: the relinquish
   kNoRelinquish,      // at: the alloc
+  kNeverFreed,        // at: the alloc: live in the end of every scenario; number: how many those were
   kCommitUnwaited,    // at: the commit
   kExitInFlight,      // at: the exit; other: the operation
   kManyThreads,       // at: the mma, cp, shift or commit

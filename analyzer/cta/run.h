@@ -117,6 +117,8 @@ public:
   void go();
   // Whether nothing touched Tensor Memory.
   bool idle() const { return operations_.empty(); }
+  // Whether warps may have gone by guesses that do not agree.
+  bool guesses_contradict() const { return followed_ != SIZE_MAX || globals_.first_contradiction() != SIZE_MAX; }
 
   std::vector<Sighting> sightings;
   // What may only happen because guesses of words of memory contradict each other.
@@ -138,6 +140,8 @@ public:
   bool complete = false;     // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
   std::map<std::pair<uint32_t, uint32_t>, Places> places;
+  std::set<uint32_t> allocs_freed,
+      allocs_left;                // allocs some, and those not all of whose columns were freed in the end
   std::set<uint32_t> odd_allocs;  // allocs of a size that is not legal: their own rule says so
   std::set<uint32_t> waited;      // shared addresses of mbarriers that were waited on
 

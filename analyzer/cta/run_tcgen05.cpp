@@ -522,8 +522,13 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   const Place at = place(w, value, lanes);
   const Arg* size_arg = arg(step, roles.columns);
   const auto size = size_arg == nullptr ? std::nullopt : number(w, w.machine.read(*size_arg), lanes, 32);
+  // What a dealloc means to free that frees something else is said of the dealloc.
+  auto may_free_any = [&] {
+    for (const Allocation& a : allocations_) allocs_freed.insert(a.instruction);
+  };
   if (!at.known) {
     uncertain.push_back({here, "what this dealloc frees could not be followed"});
+    may_free_any();
     return;
   }
   ++decided;
@@ -541,6 +546,7 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   if (of == UINT32_MAX || !exact) {
     Sighting& s = see(Fault::kDeallocAddress, w, here, of == UINT32_MAX ? kNone : allocations_[of].instruction);
     s.first = at.based ? at.offset : at.column;
+    may_free_any();
     return;
   }
   Allocation& a = allocations_[of];
@@ -913,6 +919,10 @@ void Run::stuck() {
 }
 
 void Run::finish() {
+  for (const Allocation& a : allocations_) {
+    if (a.live && !complete) continue;  // it may still be freed
+    (a.live ? allocs_left : allocs_freed).insert(a.instruction);
+  }
   // A loop that writes Tensor Memory, and that this scenario never enters.
   bool loop_never_ran = false;
   for (const std::vector<uint32_t>& writers : ground_.loop_writers) {
