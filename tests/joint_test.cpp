@@ -1277,6 +1277,22 @@ TEST(Rounds, StayApartFromOneAnother) {
   EXPECT_THAT(said(ptx_kernel(two_rounds("0", kWaitStores))), IsEmpty());
 }
 
+// A loop that is left in its middle, behind the mma and without waiting for it.
+TEST(Breaks, AreTaken) {
+  // `label`: a block of its own before the loop's test, as debug builds have them.
+  auto kernel = [](const std::string& label, const std::string& before_break) {
+    return said(ptx_kernel(begin(128, init("full", 1)) + "mov.u32 %r50, 0;\nmov.u32 %r51, 0;\n" + "LOOP:\n" + label +
+                           "setp.ge.u32 %p1, %r50, %n;\n@%p1 bra DONE;\n" +
+                           where("%w0", elected(mma("%ta", "%no") + commit("full"))) + before_break +
+                           "setp.eq.u32 %p2, %r50, %m;\n@%p2 bra DONE;\n" + wait("full", "%r51") +
+                           "xor.b32 %r51, %r51, 1;\nadd.u32 %r50, %r50, 1;\nbra LOOP;\nDONE:\n" + end(128)));
+  };
+  for (const std::string label : {"", "mov.u32 %r60, %r50;\nbra TEST;\nTEST:\n"}) {
+    EXPECT_THAT(kernel(label, ""), Contains("error tmem-mma-completion @dealloc")) << label;
+    EXPECT_THAT(kernel(label, wait("full", "%r51")), IsEmpty()) << label;
+  }
+}
+
 // The last warp to come frees: the one that finds the count that all others have left behind.
 TEST(LastOneFrees, OnlyIfSomeWarpIsTheLast) {
   auto kernel = [](const std::string& before_last,

@@ -61,6 +61,7 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
   }
 
   find_global_orders();
+  find_loop_ends();
   const kernel::Graph& g = a.graph;
   events_in_.assign(g.blocks.size(), 0);
   guards_writes.assign(g.blocks.size(), false);
@@ -280,6 +281,48 @@ void Ground::find_global_orders() {
       global_orders[b].releases = global_orders[b].releases || own[next].releases;
       global_orders[b].acquires = global_orders[b].acquires || own[next].acquires;
       work.insert(work.end(), g.blocks[next].successors.begin(), g.blocks[next].successors.end());
+    }
+  }
+}
+
+void Ground::find_loop_ends() {
+  const kernel::Graph& g = analysis->graph;
+  loop_ends.resize(g.loops.size());
+  for (uint32_t loop = 0; loop < g.loops.size(); ++loop) {
+    const kernel::Loop& l = g.loops[loop];
+    auto leaves = [&](uint32_t b) {
+      const Block& block = g.blocks[b];
+      if (block.ending != Ending::kBranch || block.successors.size() != 2) return false;
+      if (g.in_loop(block.successors[0], loop) == g.in_loop(block.successors[1], loop)) return false;
+      return control.can_exit[block.successors[0]] && control.can_exit[block.successors[1]];
+    };
+    // Where a chain of blocks with one way out ends.
+    auto end_of_chain = [&](uint32_t b) {
+      for (uint32_t steps = l.head; steps < l.end; ++steps) {
+        const Block& block = g.blocks[b];
+        if (block.successors.size() != 1 || !g.in_loop(block.successors[0], loop) || block.successors[0] == l.head)
+          break;
+        b = block.successors[0];
+      }
+      return b;
+    };
+    LoopEnd& end = loop_ends[loop];
+    const uint32_t top = end_of_chain(l.head);
+    if (leaves(top)) {
+      const Block& block = g.blocks[top];
+      end = {top, block.successors[0] != l.head && block.successors[1] != l.head};
+      continue;
+    }
+    for (uint32_t b = l.head; b < l.end; ++b) {
+      if (!leaves(b)) continue;
+      if (end.block == kNone) end.block = b;
+      const Block& block = g.blocks[b];
+      const uint32_t stays = block.successors[g.in_loop(block.successors[0], loop) ? 0 : 1];
+      const Block& last = g.blocks[end_of_chain(stays)];
+      if (stays == l.head || (last.successors.size() == 1 && last.successors[0] == l.head)) {
+        end.block = b;
+        break;
+      }
     }
   }
 }
@@ -956,9 +999,16 @@ bool Run::choose(Warp& w, uint32_t b, bool* unusual) {
     if (in0 == in1) continue;
     // A way that only leads into a trap is not the loop's end.
     if (!ground_.control.can_exit[in0 ? s1 : s0] && ground_.control.can_exit[in0 ? s0 : s1]) return in0;
+    const Ground::LoopEnd& end = ground_.loop_ends[loop];
+    if (end.block != b) {
+      // A break: not taken, unless the loop would never end otherwise.
+      ++choices[b];
+      const bool flips = policy_.flipped.contains(b);
+      if (flips) *unusual = true;
+      return in0 != (flips || w.rounds[loop] > std::max(policy_.trips, 2u) + 2);
+    }
     chose_trips = true;
-    const bool at_top = graph_.loops[loop].head == b && s0 != b && s1 != b;
-    const uint32_t done = w.rounds[loop] + (at_top ? 0 : 1);
+    const uint32_t done = w.rounds[loop] + (end.at_top ? 0 : 1);
     *unusual = (done < policy_.trips) != (done < Policy{}.trips);
     note_other_trips([&](uint32_t trips) { return done < trips; });
     return in0 == (done < policy_.trips);

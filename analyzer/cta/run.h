@@ -47,6 +47,13 @@ struct Ground {
   kernel::Control control;
   // How many events only the first, and only the second way of a block's branch leads through.
   std::array<uint32_t, 2> events_ahead(uint32_t block) const;
+  // Where a loop is asked how often it goes round: at its top, else at its bottom, else where it is left first. Its
+  // other exits are breaks.
+  struct LoopEnd {
+    uint32_t block = kNone;
+    bool at_top = false;
+  };
+  std::vector<LoopEnd> loop_ends;   // by loop
   std::vector<bool> guards_writes;  // by block: its branch decides whether a loop that writes Tensor Memory is entered
   // Whether a way of a block's branch lets a loop that writes Tensor Memory run no time, by a condition on what decides
   // how often that runs.
@@ -64,6 +71,7 @@ private:
   void find_global_orders();
   void find_guards() const;
   bool leads_to(uint32_t from, uint32_t without, uint32_t end, const std::vector<bool>& blocks) const;
+  void find_loop_ends();
   std::vector<uint32_t> events_in_;  // by block
   std::vector<bool> writes_;         // by block: Tensor Memory
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
