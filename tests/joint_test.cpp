@@ -1277,6 +1277,18 @@ TEST(Rounds, StayApartFromOneAnother) {
   EXPECT_THAT(said(ptx_kernel(two_rounds("0", kWaitStores))), IsEmpty());
 }
 
+// One thread asks, for all, whether its CTA is the last one.
+TEST(LastOneFrees, OfTheGridOneThreadAsks) {
+  EXPECT_THAT(said(ptx_kernel(begin(32) + store("%tw") + kWaitStores +
+                              where("%first",
+                                    "membar.gl;\natom.global.add.u32 %r20, [%out], 1;\nmov.u32 %r21, %nctaid.x;\n"
+                                    "add.u32 %r20, %r20, 1;\nsetp.eq.u32 %p3, %r20, %r21;\nselp.u32 %r22, 1, 0, %p3;\n"
+                                    "st.shared.u32 [slot+8], %r22;\n") +
+                              "bar.sync 0;\nld.shared.u32 %r23, [slot+8];\nsetp.ne.u32 %p4, %r23, 0;\n" +
+                              where("%p4", load("%tw") + kWaitLoads) + end(32))),
+              IsEmpty());
+}
+
 // A loop that is left in its middle, behind the mma and without waiting for it.
 TEST(Breaks, AreTaken) {
   // `label`: a block of its own before the loop's test, as debug builds have them.

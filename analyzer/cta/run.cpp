@@ -1307,8 +1307,12 @@ bool Run::order_globally(Warp& w, uint32_t block) {
   if (!order.releases && !acquires) return true;
   if (told_globally_.any.size() == 0) told_globally_ = Knowledge(warps_.size());
   if (order.releases) told_globally_.join(handed_on(w));
+  // Lanes that branched apart do not wait: the others of their warp go on to where all meet. What they would have
+  // learned by waiting is not known then.
+  const bool alone = w.waiting.size() == 1;
+  if (acquires && !alone) followed_ = std::min(followed_, sightings.size());
   // A loop that does this very often is none that waits for something.
-  if (acquires && !w.released && polls_released_ < kMostPolls / 2) {
+  if (acquires && alone && !w.released && polls_released_ < kMostPolls / 2) {
     w.state = State::kPoll;
     ++polling_;
     return false;
