@@ -44,7 +44,7 @@ uint32_t GlobalWords::find(const Value& address, unsigned width, uint64_t& seria
   word.value = terms_.opaque(kGlobalSite, ++serial, warp::Uniformity::kCta, 0, width);
   const auto number = static_cast<uint32_t>(words_.size());
   of_term_[word.value.base] = number;
-  words_.push_back(std::move(word));
+  words_.push_back(word);
   if (candidates != nullptr) candidates->push_back(number);
   return number;
 }

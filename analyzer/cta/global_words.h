@@ -38,7 +38,7 @@ private:
     warp::Value address;
     unsigned width = 0;
     warp::Value value;
-    std::bitset<kMaxRanks * kMaxWarpsPerCta> readers;
+    std::bitset<size_t{kMaxRanks} * kMaxWarpsPerCta> readers;
     bool guessed = false;
   };
   uint32_t find(const warp::Value& address, unsigned width, uint64_t& serial);

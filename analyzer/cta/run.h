@@ -357,7 +357,11 @@ private:
   // was refused again and again is asked more and more seldom.
   class Patience {
   public:
-    bool has() { return pause_ == 0 || pause_-- == 0; }
+    bool has() {
+      if (pause_ == 0) return true;
+      --pause_;
+      return false;
+    }
     void note(bool granted) {
       times_ = granted ? 0 : times_ + 1;
       pause_ = times_ < 3 ? 0 : 1u << std::min(times_ - 3, 6u);

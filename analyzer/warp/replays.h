@@ -28,7 +28,7 @@ public:
   // What the last `find` did not find. `from` and `to` are as many as in each other run of the same steps.
   void add(uint32_t straight, const std::vector<Value>& from, const std::vector<Value>& to, uint64_t version) {
     if (found_ != 0) {
-      std::copy(to.begin(), to.end(), values_.begin() + entries_[found_].first + from.size());
+      std::copy(to.begin(), to.end(), values_.data() + entries_[found_].first + from.size());
       entries_[found_].version = version;
       return;
     }
