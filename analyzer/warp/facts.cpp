@@ -307,7 +307,10 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       if (all) return !absorbing;
     }
   }
-  if (term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt)) {
+  // Where there are thousands of facts, numbers that satisfy all of them answer this.
+  const bool comparison =
+      term.kind == TermKind::kPure && (term.operation.op == Op::kEq || term.operation.op == Op::kLt);
+  if (comparison && !facts.unlimited) {
     if (const std::optional<bool> known = by_comparisons(terms, facts, term)) return known;
     const unsigned w = term.operation.width;
     const Value& a = term.args[0];
