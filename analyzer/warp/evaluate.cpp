@@ -396,8 +396,7 @@ private:
     if (counts) {
       keep_facts(s.facts, before, head, bit);
       // Its second time round, or a later one.
-      constexpr int64_t kMany = 0x7fffff;
-      s.facts.set(rounds_of(head).base, is_second ? Interval{0, 0} : Interval{1, kMany});
+      s.facts.set(rounds_of(head).base, is_second ? Interval{0, 0} : Interval{1, kMostRounds});
     }
     auto forget = [&](auto& pending) {
       if ((terms_.loops(pending.address) & bit) == 0) return;
@@ -413,6 +412,10 @@ private:
   }
 
   static constexpr uint64_t kMemoryPart = uint64_t{1} << 62;
+  static constexpr int64_t kMostRounds = 0x7fffff;  // nothing goes round more often than 8 million times
+
+  // What tells the joins of one warp of one CTA from those of another.
+  [[nodiscard]] uint64_t owner() const { return (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56); }
 
   // The join term of a place at a block, with `a` (when given) and `b` among its values.
   Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, std::optional<Value> a, const Value& b,
@@ -428,8 +431,7 @@ private:
     look_at(b);
     const auto low_zeros = static_cast<unsigned>(std::countr_zero(ones));
     const uint64_t site = (uint64_t{block} << 32) ^ kind;
-    const uint64_t owner = (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56);
-    const uint64_t name = (((part << 8) ^ owner) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ low_zeros;
+    const uint64_t name = (((part << 8) ^ owner()) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ low_zeros;
     const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
     Term& term = terms_.mutable_term(join);
     if (term.generation == 0) {
@@ -439,14 +441,15 @@ private:
       term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
     }
     // What was taken to go by the number of rounds is something else after all: from now on it is listed.
-    const bool failed =
-        bit != 0 && setting_.by_rounds && ((a && growth(*a, block, bit) != 0) || growth(b, block, bit) != 0);
-    if (failed) {
+    const bool counts = bit != 0 && setting_.by_rounds;
+    const bool a_grows = counts && a && growth(*a, block, bit) != 0;
+    const bool b_grows = counts && growth(b, block, bit) != 0;
+    if (a_grows || b_grows) {
       not_counters_.insert({block, part});
       listing_changed_ = true;
     }
-    if (a && (!failed || growth(*a, block, bit) == 0)) add(join, *a, facts, bit, width);
-    if (!failed || growth(b, block, bit) == 0) add(join, b, facts, bit, width);
+    if (a && !a_grows) add(join, *a, facts, bit, width);
+    if (!b_grows) add(join, b, facts, bit, width);
     Value v;
     v.base = join;
     return v;
@@ -454,11 +457,10 @@ private:
 
   // How often the loop of a head has been gone round after its second time.
   Value rounds_of(uint32_t head) {
-    const uint64_t owner = (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56);
-    const uint32_t rounds = terms_.join((uint64_t{head} << 32) ^ owner, kRoundsPart, loops_of(head), 32);
+    const uint32_t rounds = terms_.join((uint64_t{head} << 32) ^ owner(), kRoundsPart, loops_of(head), 32);
     Term& term = terms_.mutable_term(rounds);
     term.uniformity = Uniformity::kWarp;
-    term.zero_bits = ~uint64_t{0x7fffff};  // nothing goes round more often than 8 million times
+    term.zero_bits = ~static_cast<uint64_t>(kMostRounds);
     return terms_.with_base({}, rounds);
   }
 
@@ -1072,10 +1074,8 @@ private:
       terms_.mutable_term(smaller).uniformity = join.uniformity;
       terms_.mutable_term(smaller).zero_bits = join.zero_bits;
       terms_.set_list(smaller, std::move(rest), true);
-      const Value difference =
-          terms_.apply({Op::kSub, 32, false, 0}, terms_.with_base({}, smaller), terms_.with_base({}, part.term));
-      out = terms_.apply({Op::kAdd, 32, false, 0}, out,
-                         terms_.apply({Op::kMul, 32, false, 0}, difference, Value::of(part.coefficient)));
+      const Value difference = minus(terms_.with_base({}, smaller), terms_.with_base({}, part.term), 32);
+      out = plus(out, times(difference, part.coefficient, 32), 32);
     }
     return out;
   }
