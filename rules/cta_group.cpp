@@ -8,15 +8,16 @@ namespace {
 void check_cta_group(Context& context) {
   const ptx::Module& module = context.module();
   const cta::Analysis& a = context.analysis();
+  if (a.program == nullptr) return;           // no tcgen05 instruction
   uint32_t first[3] = {kNone, kNone, kNone};  // in the order of the call tree: the kernel's own before its callees'
   unsigned count[3] = {};
   std::vector<std::pair<uint32_t, unsigned>> all;
   for (uint32_t f : a.functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      const ptx::Opcode& opcode = context.opcode(i);
-      if (opcode.root != "tcgen05") continue;
-      const unsigned group = ptx::decode(opcode).cta_group;
+      const warp::Meaning& m = a.program->meanings[module.instructions[i].opcode];
+      if (m.action != warp::Action::kTcgen05) continue;
+      const unsigned group = m.form.cta_group;
       if (group != 1 && group != 2) continue;
       if (first[group] == kNone) first[group] = i;
       ++count[group];

@@ -359,12 +359,18 @@ private:
   Candidates idesc_;
 };
 
+// Whether there is something to judge: a descriptor, or an address with lanes of its own rules.
+bool has_descriptor(ptx::Tcgen05 op) {
+  return op == ptx::Tcgen05::kMma || op == ptx::Tcgen05::kMmaWs || op == ptx::Tcgen05::kCp ||
+         op == ptx::Tcgen05::kShift;
+}
+
 void check_descriptor(Context& context) {
   KnownBits known(context.terms());
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
-      if (e.kind != warp::Event::Kind::kTcgen05 || e.lanes == 0) continue;
-      DescriptorCheck(context, w, e, known).run();
+      if (e.kind == warp::Event::Kind::kTcgen05 && e.lanes != 0 && has_descriptor(context.form(e).op))
+        DescriptorCheck(context, w, e, known).run();
     }
   }
 }

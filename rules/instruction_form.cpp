@@ -8,9 +8,13 @@ namespace {
 void check_instruction_form(Context& context) {
   const ptx::Module& module = context.module();
   ptx::LegalOpcodes legal;
+  std::vector<bool> is_judged;  // by opcode
+  is_judged.reserve(module.opcodes.size());
+  for (const ptx::Opcode& opcode : module.opcodes) is_judged.push_back(ptx::has_judged_form(opcode));
   for (uint32_t f : context.analysis().functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      if (!is_judged[module.instructions[i].opcode]) continue;
       for (ptx::FormProblem& problem : ptx::check_form(module, function, module.instructions[i], legal)) {
         if (problem.is_column_count) continue;  // tmem-alloc-size says it, for registers as well
         Draft d;

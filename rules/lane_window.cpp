@@ -59,7 +59,7 @@ void check_lane_window(Context& context) {
       std::vector<uint64_t> starts = start_lanes(context, e);
       if (starts.empty()) {
         // The joint run has an address for each time that it came here.
-        const auto seen = context.joint().places.find({e.instruction, w.warp});
+        const auto seen = context.joint().places.find(cta::place_key(e.instruction, w.warp));
         if (seen != context.joint().places.end() && seen->second.all) {
           for (size_t lane = 0; lane < kLanesOfTensorMemory; ++lane) {
             if (seen->second.lanes.test(lane)) starts.push_back(lane);

@@ -8,17 +8,14 @@ namespace {
 void check_target(Context& context) {
   const ptx::Module& module = context.module();
   ptx::LegalOpcodes legal;
-  for (uint32_t f : context.analysis().functions) {
-    const ptx::Function& function = module.functions[f];
-    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      for (ptx::FormProblem& problem : ptx::check_target(module, module.instructions[i], legal)) {
-        Draft d;
-        // Said once for the module, not once for each instruction and kernel.
-        d.at = At(problem.is_about_module ? kNone : i, problem.span);
-        d.message = std::move(problem.message);
-        if (!problem.fix.empty()) d.message += "; " + problem.fix;
-        context.report(std::move(d));
-      }
+  for (uint32_t i : context.analysis().tcgen05) {
+    for (ptx::FormProblem& problem : ptx::check_target(module, module.instructions[i], legal)) {
+      Draft d;
+      // Said once for the module, not once for each instruction and kernel.
+      d.at = At(problem.is_about_module ? kNone : i, problem.span);
+      d.message = std::move(problem.message);
+      if (!problem.fix.empty()) d.message += "; " + problem.fix;
+      context.report(std::move(d));
     }
   }
 }

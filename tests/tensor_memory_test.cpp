@@ -21,6 +21,30 @@ std::string number(unsigned n) {
   return std::to_string(n);
 }
 
+// --- runs of columns ---
+
+TEST(Columns, RunsAreSplitWhereAnAccessBeginsAndEnds) {
+  cta::Columns columns;
+  auto lengths = [&](uint32_t begin, uint32_t end, uint8_t mark) {
+    std::vector<int> before;  // what stood in each of its runs
+    columns.each(begin, end, [&](cta::Column& c) {
+      before.push_back(c.written);
+      c.written = mark;
+    });
+    return before;
+  };
+  EXPECT_THAT(lengths(0, 512, 1), ElementsAre(0));
+  EXPECT_THAT(lengths(60, 70, 2), ElementsAre(1));  // over the end of a word of 64 columns
+  EXPECT_THAT(lengths(0, 512, 3), ElementsAre(1, 2, 1));
+  EXPECT_THAT(lengths(64, 65, 4), ElementsAre(3));
+  EXPECT_THAT(lengths(60, 70, 5), ElementsAre(3, 4, 3));
+  EXPECT_THAT(lengths(500, 2000, 6), ElementsAre(3, 0));  // the columns behind 512 were never touched
+  EXPECT_THAT(lengths(575, 576, 7), ElementsAre(6));
+  EXPECT_THAT(lengths(576, 600, 8), IsEmpty());
+  columns.clear(0, 512);
+  EXPECT_THAT(lengths(0, 576, 9), ElementsAre(0, 6, 7));
+}
+
 // --- pairs that execute in issue order (ISA 9.7.16.6.2) ---
 
 // One thread, by its opcode; an mma has its accumulator at column 0.

@@ -63,21 +63,23 @@ private:
 
 // Empty on success, else what went wrong.
 std::string read_all(int fd, std::string& text) {
+  size_t expected = size_t{1} << 16;
   struct stat info {};
   if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
-    text.reserve(std::min(static_cast<size_t>(info.st_size), kLargestInput) + 1);
+    expected = std::min(static_cast<size_t>(info.st_size), kLargestInput) + 1;  // one more, to see the end
   }
-  constexpr size_t kChunk = size_t{1} << 18;
+  size_t size = 0;
   for (;;) {
-    const size_t size = text.size();
-    text.resize(size + kChunk);
-    const ssize_t got = ::read(fd, text.data() + size, kChunk);
-    const int error = errno;
-    text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return {};
-    if (got < 0 && error != EINTR) return std::strerror(error);
-    if (text.size() > kLargestInput) return "it is larger than 1 GiB";
+    if (size == text.size()) text.resize(std::max(expected, 2 * size));
+    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
+    if (got < 0 && errno != EINTR) return std::strerror(errno);
+    if (got == 0) break;
+    size += static_cast<size_t>(std::max<ssize_t>(got, 0));
+    if (size > kLargestInput) return "it is larger than 1 GiB";
   }
+  text.resize(size);
+  if (text.capacity() > size + size / 8) text.shrink_to_fit();
+  return {};
 }
 
 // What to say about a file that is plainly something else than PTX; empty when it may be PTX.
@@ -139,7 +141,6 @@ std::shared_ptr<const ptx::SourceText> read_input(const std::string& name, std::
     errors.push_back(cannot(shown, std::string(what)));
     return nullptr;
   }
-  text.shrink_to_fit();
   return std::make_shared<const ptx::SourceText>(shown, std::move(text));
 }
 

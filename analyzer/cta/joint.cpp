@@ -100,7 +100,7 @@ private:
     uint64_t most = rest;
     if (usual_ != 0) most = std::min(rest, std::max(4 * usual_ + 4000, rest / std::max<size_t>(1, left_)));
     if (left_ != 0) --left_;
-    Run run(ground_, policy, setting_.log && out_.scenarios == 0, most);
+    Run run(ground_, policy, setting_.log && out_.scenarios == 0, most, out_.places);
     run.go();
     ++out_.scenarios;
     out_.steps += run.steps;
@@ -134,11 +134,6 @@ private:
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
     for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
     waited_.insert(run.waited.begin(), run.waited.end());
-    for (auto& [key, places] : run.places) {
-      Places& all = out_.places[key];
-      all.lanes |= places.lanes;
-      all.all = all.all && places.all;
-    }
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), std::move(run.other_trips), run.nothing_new};
   }

@@ -8,11 +8,10 @@
 
 #include <bitset>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/warp/events.h"
@@ -105,13 +104,19 @@ struct Places {
   bool all = true;  // every execution's address was known
 };
 
+// By instruction and warp.
+using PlacesByWarp = std::unordered_map<uint64_t, Places>;
+inline uint64_t place_key(uint32_t instruction, uint32_t warp) {
+  return (uint64_t{instruction} << 32) | warp;
+}
+
 struct Joint {
-  std::map<std::pair<uint32_t, uint32_t>, Places> places;  // by instruction and warp
-  std::vector<Sighting> sightings;                         // one per fault and pair of instructions
-  std::vector<warp::Uncertain> uncertain;                  // questions that could not be decided
-  std::vector<Step> log;                                   // of the first scenario
-  uint64_t asked = 0, decided = 0;  // questions: an access against another, a free or a round of a barrier
-  uint64_t steps = 0;               // warp-instructions executed
+  PlacesByWarp places;
+  std::vector<Sighting> sightings;         // one per fault and pair of instructions
+  std::vector<warp::Uncertain> uncertain;  // questions that could not be decided
+  std::vector<Step> log;                   // of the first scenario
+  uint64_t asked = 0, decided = 0;         // questions: an access against another, a free or a round of a barrier
+  uint64_t steps = 0;                      // warp-instructions executed
   unsigned scenarios = 0;
 };
 

@@ -20,8 +20,10 @@ public:
 
   void set(uint32_t address, unsigned bytes, const LastStore& store) {
     const uint32_t last = (address + bytes - 1) / kBytes;
-    for (uint32_t g = address / kBytes; g <= last; ++g) page(g / kPage)[g % kPage] = store;
+    for (uint32_t g = address / kBytes; g <= last; ++g) set_block(g, store);
   }
+  // Of the 16 bytes from 16 * block on.
+  void set_block(uint32_t block, const LastStore& store) { page(block / kPage)[block % kPage] = store; }
   // Nothing when nobody stored there.
   const LastStore* find(uint32_t address) const {
     const uint32_t g = address / kBytes;

@@ -362,13 +362,14 @@ Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n
       rounds(ground.analysis->graph.loops.size(), 0),
       loads(ground.analysis->program->loads.size()) {}
 
-Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget)
+Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, PlacesByWarp& places)
     : ground_(ground),
       policy_(policy),
       graph_(ground.analysis->graph),
       program_(*ground.analysis->program),
       terms_(*ground.analysis->terms),
       launch_(ground.analysis->launch),
+      places_(places),
       log_events_(log),
       budget_(budget),
       model_(*ground.analysis->terms),
@@ -553,26 +554,43 @@ void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
   const auto low = static_cast<uint32_t>(span.first);
   const auto high = static_cast<uint32_t>(span.second);
   const auto near = first_word(low);
-  const bool touches = near != words_.end() && near->first < high + bytes;
-  if (!touches) {
-    tick_access();
-    wake_polls();
-    ++writes_;
-  }
-  const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
   const warp::Lanes& offsets = terms_.offsets(where);
-  uint32_t before = UINT32_MAX;  // lanes mostly share their 16 bytes with the one before
-  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    const auto address = static_cast<uint32_t>(where.number + offsets[static_cast<size_t>(std::countr_zero(rest))]);
-    if (touches) {
-      store_shared(address, bytes, nullptr);
-      continue;
+  if (near != words_.end() && near->first < high + bytes) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+      const uint64_t address = where.number + offsets[static_cast<size_t>(std::countr_zero(rest))];
+      store_shared(static_cast<uint32_t>(address), bytes, nullptr);
     }
-    const uint32_t last = (address + bytes - 1) / LastStores::kBytes;
-    if (address / LastStores::kBytes == before && last == before) continue;
-    stored_.set(address, bytes, store);
-    before = last;
+    return;
   }
+  tick_access();
+  wake_polls();
+  ++writes_;
+  constexpr uint32_t kBytes = LastStores::kBytes;
+  const auto number = static_cast<uint32_t>(where.number);
+  const LastStore store{current_->index, current_->known.any.event(current_->index), instruction_of(current_->step)};
+  for (uint32_t block : ground_.blocks_of(offsets, where.table, lanes, number % kBytes, bytes))
+    stored_.set_block(number / kBytes + block, store);
+}
+
+std::span<const uint32_t> Ground::blocks_of(const warp::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
+                                            unsigned bytes) const {
+  constexpr uint32_t kBytes = LastStores::kBytes;
+  const uint64_t key = (uint64_t{table} << 32) | (bytes << 8) | within;
+  auto [known, fresh] = blocks_.try_emplace(key);
+  Blocks& of = known->second;
+  if (!fresh && of.lanes == lanes) return of.blocks;
+  of.lanes = lanes;
+  of.blocks.clear();
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto address = static_cast<uint32_t>(within + offsets[static_cast<size_t>(std::countr_zero(rest))]);
+    // Below the first block the number is a negative one.
+    for (int32_t b = static_cast<int32_t>(address) >> 4; b <= static_cast<int32_t>(address + bytes - 1) >> 4; ++b)
+      of.blocks.push_back(static_cast<uint32_t>(b));
+  }
+  static_assert(kBytes == 1u << 4);
+  std::sort(of.blocks.begin(), of.blocks.end());
+  of.blocks.erase(std::unique(of.blocks.begin(), of.blocks.end()), of.blocks.end());
+  return of.blocks;
 }
 
 void Run::wake_polls() {
@@ -1389,7 +1407,11 @@ std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes,
 
 Sighting& Run::see(Fault fault, const Warp& w, uint32_t at, uint32_t other) {
   static thread_local Sighting ignored;
-  if (!seen_.insert({static_cast<uint32_t>(fault), at, other, w.rank & 1}).second) return ignored = Sighting{};
+  const std::array<uint32_t, 4> key = {static_cast<uint32_t>(fault), at, other, w.rank & 1};
+  const uint64_t hash = ((uint64_t{at} << 32 | other) * 0x9e3779b97f4a7c15u) ^ (key[0] << 1 | key[3]);
+  if (seen_index_.find(hash, [&](uint32_t n) { return seen_[n - 1] == key; }) != 0) return ignored = Sighting{};
+  seen_index_.add(hash);
+  seen_.push_back(key);
   Sighting s;
   s.fault = fault;
   s.at = at;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -65,6 +66,11 @@ struct Ground {
   std::vector<GlobalOrder> global_orders;           // by block, with what is left out behind it
   std::vector<std::vector<uint32_t>> loop_writers;  // by loop that writes Tensor Memory: the instructions that do
   bool uses_cluster = false;                        // some instruction may reach another CTA
+  // The blocks of LastStores::kBytes that the lanes of a store reach: counted from the block of the number that the
+  // offsets of a table are added to and that is `within` bytes from that block's begin. Warps and scenarios store with
+  // the same tables.
+  std::span<const uint32_t> blocks_of(const warp::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
+                                      unsigned bytes) const;
   explicit Ground(const Analysis& analysis);
 
 private:
@@ -74,6 +80,11 @@ private:
   void find_loop_ends();
   std::vector<uint32_t> events_in_;  // by block
   std::vector<bool> writes_;         // by block: Tensor Memory
+  struct Blocks {
+    uint32_t lanes = 0;
+    std::vector<uint32_t> blocks;
+  };
+  mutable std::unordered_map<uint64_t, Blocks> blocks_;
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
   mutable std::vector<uint8_t> runs_no_time_;  // by block: the way that does; made when something asks for it
 };
@@ -121,7 +132,8 @@ private:
 
 class Run : private warp::CommonMemory {
 public:
-  Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget);
+  // `places`: of all scenarios.
+  Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, PlacesByWarp& places);
   void go();
   // Whether nothing touched Tensor Memory.
   bool idle() const { return operations_.empty(); }
@@ -147,7 +159,6 @@ public:
   bool nothing_new = false;  // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;     // every warp came to its end
   std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
-  std::map<std::pair<uint32_t, uint32_t>, Places> places;
   std::set<uint32_t> allocs_freed,
       allocs_left;                // allocs some, and those not all of whose columns were freed in the end
   std::set<uint32_t> odd_allocs;  // allocs of a size that is not legal: their own rule says so
@@ -379,6 +390,7 @@ private:
   const warp::Program& program_;
   warp::Terms& terms_;
   const kernel::Launch& launch_;
+  PlacesByWarp& places_;
   const bool log_events_;
   const uint64_t budget_;
   uint32_t warps_per_cta_ = 0;
@@ -446,7 +458,8 @@ private:
     uint32_t phase, instruction;
   };
   std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
-  std::set<std::array<uint32_t, 4>> seen_;
+  std::vector<std::array<uint32_t, 4>> seen_;             // what `see` was told: fault, at, other, parity of the rank
+  warp::ContentIndex seen_index_;
   bool said_unfenced_ = false;
 };
 

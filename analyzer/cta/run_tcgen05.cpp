@@ -622,7 +622,7 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
-  Places& seen = places[{step.instruction, w.number}];
+  Places& seen = places_[place_key(step.instruction, w.number)];
   if (at.known) {
     seen.lanes.set(at.lane);
   } else {

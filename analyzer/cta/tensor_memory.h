@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
-#include <iterator>
-#include <map>
 #include <vector>
 
 #include "analyzer/cta/clock.h"
@@ -87,7 +87,7 @@ bool pipelined(const Operation& first, Role first_role, const Operation& second,
 // tiles.
 class Columns {
 public:
-  Columns() { runs_[0] = Column{}; }
+  Columns() : runs_(kColumns) { starts_[0] = 1; }
 
   // Calls `f` for the runs of columns that make up [begin, end); runs are split at the ends.
   template <typename F>
@@ -96,22 +96,38 @@ public:
     if (begin >= end) return;
     split(begin);
     split(end);
-    for (auto at = runs_.lower_bound(begin); at != runs_.end() && at->first < end; ++at) f(at->second);
+    each_start(begin, end, [&](uint32_t at) { f(runs_[at]); });
   }
   void clear(uint32_t begin, uint32_t end) {
     each(begin, end, [](Column& c) { c = Column{}; });
     // All alike now: one run again.
-    runs_.erase(runs_.upper_bound(begin), runs_.lower_bound(std::min(end, kColumns)));
+    each_start(begin + 1, end, [&](uint32_t at) { starts_[at / 64] &= ~(uint64_t{1} << (at % 64)); });
   }
 
 private:
   void split(uint32_t at) {
     if (at >= kColumns) return;
-    auto next = runs_.upper_bound(at);
-    auto run = std::prev(next);
-    if (run->first != at) runs_.emplace_hint(next, at, run->second);
+    uint32_t word = at / 64;
+    uint64_t up_to_here = starts_[word] & (~uint64_t{0} >> (63 - at % 64));
+    while (up_to_here == 0) up_to_here = starts_[--word];  // column 0 is always one
+    const uint32_t run = word * 64 + 63 - static_cast<uint32_t>(std::countl_zero(up_to_here));
+    if (run == at) return;
+    runs_[at] = runs_[run];
+    starts_[at / 64] |= uint64_t{1} << (at % 64);
   }
-  std::map<uint32_t, Column> runs_;  // by first column
+  template <typename F>
+  void each_start(uint32_t begin, uint32_t end, F&& f) {
+    for (uint32_t from = begin; from < std::min(end, kColumns); from = (from / 64 + 1) * 64) {
+      uint64_t rest = starts_[from / 64] & (~uint64_t{0} << (from % 64));
+      for (; rest != 0; rest &= rest - 1) {
+        const uint32_t at = from / 64 * 64 + static_cast<uint32_t>(std::countr_zero(rest));
+        if (at >= end) return;
+        f(at);
+      }
+    }
+  }
+  std::vector<Column> runs_;                      // by first column; of others what was there before
+  std::array<uint64_t, kColumns / 64> starts_{};  // a bit for each column that a run starts with
 };
 
 // Columns that a cp writes (ISA 9.7.16.9).

@@ -42,7 +42,9 @@ unsigned bits(Type type) {
 
 Type type_from_suffix(std::string_view suffix) {
   for (const TypeName& name : kTypes) {
-    if (name.suffix == suffix) return name.type;
+    // Most differ in their last letter already: no call for those.
+    if (name.suffix.size() == suffix.size() && name.suffix.back() == suffix.back() && name.suffix == suffix)
+      return name.type;
   }
   bool is_other = std::find(kOtherTypes.begin(), kOtherTypes.end(), suffix) != kOtherTypes.end();
   return is_other ? Type::kOther : Type::kNone;

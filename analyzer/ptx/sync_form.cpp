@@ -471,15 +471,16 @@ void judge_grammar(const Module& module, const Function& function, const Instruc
 
 }  // namespace
 
+bool has_sync_form(const Opcode& opcode) {
+  const sv root = opcode.root;
+  return root == "mbarrier" || root == "bar" || root == "barrier" || root == "elect" || root == "setmaxnreg" ||
+         root == "fence" || root == "cp";
+}
+
 std::vector<FormProblem> check_sync_form(const Module& module, const Function& function,
                                          const Instruction& instruction) {
   std::vector<FormProblem> out;
-  const sv root = module.opcode(instruction).root;
-  // Most instructions of a kernel are none of these.
-  if (root != "mbarrier" && root != "bar" && root != "barrier" && root != "elect" && root != "setmaxnreg" &&
-      root != "fence" && root != "cp") {
-    return out;
-  }
+  if (!has_sync_form(module.opcode(instruction))) return out;
   judge_words(module, instruction, out);
   judge_immediates(module, instruction, out);
   judge_operands(module, function, instruction, out);

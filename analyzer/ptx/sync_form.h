@@ -9,6 +9,9 @@
 
 namespace tmemlint::ptx {
 
+// Whether there is anything to say about instructions with this opcode.
+bool has_sync_form(const Opcode& opcode);
+
 std::vector<FormProblem> check_sync_form(const Module& module, const Function& function,
                                          const Instruction& instruction);
 

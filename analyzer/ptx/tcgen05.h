@@ -114,6 +114,8 @@ using LegalOpcodes = std::vector<bool>;
 // of the barriers the protocol reads (mbarrier, barrier, elect, fence) as far as the table holds them.
 std::vector<FormProblem> check_form(const Module& module, const Function& function, const Instruction& instruction,
                                     LegalOpcodes& legal);
+// Whether check_form has anything to say about instructions with this opcode: of most there are it has not.
+bool has_judged_form(const Opcode& opcode);
 
 // Whether the module's .target and .version have the instruction; the message says from which on they do.
 std::vector<FormProblem> check_target(const Module& module, const Instruction& instruction, LegalOpcodes& legal);

@@ -716,6 +716,10 @@ std::vector<FormProblem> check_form(const Module& module, const Function& functi
   return check_sync_form(module, function, instruction);
 }
 
+bool has_judged_form(const Opcode& opcode) {
+  return opcode.root.ends_with("tcgen05") || has_sync_form(opcode);
+}
+
 Span modifier_span(const Module& module, const Instruction& instruction, size_t index) {
   const Span whole = instruction.opcode_span;
   if (!module.source || whole.end > module.source->text().size() || whole.begin >= whole.end) return whole;

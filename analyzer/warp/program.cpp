@@ -35,10 +35,11 @@ bool reads_operands(const Meaning& m) {
          (m.form.op == ptx::Tcgen05::kMma || m.form.op == ptx::Tcgen05::kMmaWs || m.form.op == ptx::Tcgen05::kCp);
 }
 
-// Registers that an instruction reads and writes, graph-wide.
-struct Access {
-  std::vector<uint32_t> reads;
-  std::vector<uint32_t> writes;
+// Where an instruction stands: it may do so in several frames.
+struct Site {
+  uint32_t frame;
+  uint32_t instruction;
+  uint32_t block;
 };
 
 class Compiler {
@@ -115,20 +116,29 @@ private:
     return std::min<unsigned>(n, instruction.operand_count);
   }
 
-  template <typename R, typename W>
-  void accesses(uint32_t frame, uint32_t i, R&& read, W&& write) const {
+  // Registers that an instruction writes.
+  template <typename F>
+  void each_written(uint32_t frame, uint32_t i, F&& f) const {
+    const Meaning& m = meaning(i);
+    if (m.destinations == 0) return;
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    const unsigned destinations = destination_count(instruction, m);
+    for (unsigned n = 0; n < destinations; ++n) {
+      if (operands[n].kind != Operand::Kind::kAddress) each_register(frame, operands[n], f);
+    }
+  }
+
+  // And those that it reads: addresses among its destinations, its guard.
+  template <typename F>
+  void each_read(uint32_t frame, uint32_t i, F&& f) const {
     const Instruction& instruction = module_.instructions[i];
     const Operand* operands = module_.operands_of(instruction);
     const unsigned destinations = destination_count(instruction, meaning(i));
     for (unsigned n = 0; n < instruction.operand_count; ++n) {
-      const bool written = n < destinations && operands[n].kind != Operand::Kind::kAddress;
-      if (written) {
-        each_register(frame, operands[n], write);
-      } else {
-        each_register(frame, operands[n], read);
-      }
+      if (n >= destinations || operands[n].kind == Operand::Kind::kAddress) each_register(frame, operands[n], f);
     }
-    if (instruction.guard != kNone) read(graph_.register_number(frame, instruction.guard));
+    if (instruction.guard != kNone) f(graph_.register_number(frame, instruction.guard));
   }
 
   // --- pending loads ---
@@ -144,12 +154,10 @@ private:
         if (m.action != Action::kTcgen05 || !m.form.is_load()) continue;
         const auto load = static_cast<uint32_t>(out_.loads.size());
         out_.loads.push_back({i, block.frame});
-        accesses(
-            block.frame, i, [](uint32_t) {},
-            [&](uint32_t r) {
-              holds_[r].push_back(load);
-              direct_[r].push_back(load);
-            });
+        each_written(block.frame, i, [&](uint32_t r) {
+          holds_[r].push_back(load);
+          direct_[r].push_back(load);
+        });
       }
     }
     if (out_.loads.empty()) return;
@@ -166,20 +174,17 @@ private:
 
   bool pass_on(uint32_t frame, uint32_t i) {
     std::vector<uint32_t> from;
-    accesses(
-        frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); }, [](uint32_t) {});
+    each_read(frame, i, [&](uint32_t r) { from.insert(from.end(), holds_[r].begin(), holds_[r].end()); });
     if (from.empty()) return false;
     sort_set(from);
     bool changed = false;
-    accesses(
-        frame, i, [](uint32_t) {},
-        [&](uint32_t r) {
-          if (std::includes(holds_[r].begin(), holds_[r].end(), from.begin(), from.end())) return;
-          std::vector<uint32_t> both;
-          std::set_union(holds_[r].begin(), holds_[r].end(), from.begin(), from.end(), std::back_inserter(both));
-          holds_[r] = std::move(both);
-          changed = true;
-        });
+    each_written(frame, i, [&](uint32_t r) {
+      if (std::includes(holds_[r].begin(), holds_[r].end(), from.begin(), from.end())) return;
+      std::vector<uint32_t> both;
+      std::set_union(holds_[r].begin(), holds_[r].end(), from.begin(), from.end(), std::back_inserter(both));
+      holds_[r] = std::move(both);
+      changed = true;
+    });
     return changed;
   }
 
@@ -209,8 +214,78 @@ private:
     }
   }
 
-  static bool may_alias(MemorySpace a, MemorySpace b) {
-    return a == b || a == MemorySpace::kGeneric || b == MemorySpace::kGeneric;
+  // --- what an access may reach ---
+
+  using Spaces = uint8_t;  // a bit for each state space; what global memory holds is unknown whoever writes it
+  static constexpr Spaces bit_of(MemorySpace s) { return static_cast<Spaces>(1u << static_cast<unsigned>(s)); }
+
+  Spaces spaces_of(uint32_t frame, uint32_t i) const {
+    const MemorySpace s = meaning(i).space;
+    if (s != MemorySpace::kGeneric) return bit_of(s);
+    constexpr Spaces others = bit_of(MemorySpace::kShared) | bit_of(MemorySpace::kParam) | bit_of(MemorySpace::kConst);
+    return may_point_to_local(frame, i) ? others | bit_of(MemorySpace::kLocal) : others;
+  }
+
+  bool may_point_to_local(uint32_t frame, uint32_t i) const {
+    const Instruction& instruction = module_.instructions[i];
+    const Operand* operands = module_.operands_of(instruction);
+    for (unsigned n = 0; n < instruction.operand_count; ++n) {
+      const Operand& o = operands[n];
+      if (o.kind != Operand::Kind::kAddress) continue;
+      if (o.base == Operand::Kind::kVariable) return module_.variables[o.ref].space == ptx::Space::kLocal;
+      return o.base != Operand::Kind::kRegister || to_local_[graph_.register_number(frame, o.ref)];
+    }
+    return true;
+  }
+
+  // Which registers may hold an address of local memory, or what was computed from one. Most kernels take no such
+  // address, or only to print something: what goes through other generic addresses then never meets local memory.
+  void find_local_pointers() {
+    to_local_.assign(graph_.register_count, false);
+    bool changed = false;
+    bool stored = false;          // one may be in memory, other than in a `.param` variable that is named
+    bool stored_somehow = false;  // or in such a variable
+    auto mark = [&](uint32_t r) {
+      changed = changed || !to_local_[r];
+      to_local_[r] = true;
+    };
+    auto pass = [&](const Block& block, uint32_t i) {
+      const Meaning& m = meaning(i);
+      bool from_local = m.action == Action::kLoad && (m.space == MemorySpace::kParam ? stored_somehow : stored);
+      const Instruction& instruction = module_.instructions[i];
+      const Operand* operands = module_.operands_of(instruction);
+      for (unsigned n = 0; n < instruction.operand_count && !from_local; ++n) {
+        const Operand& o = operands[n];
+        from_local = o.kind == Operand::Kind::kVariable && module_.variables[o.ref].space == ptx::Space::kLocal;
+        if (o.kind == Operand::Kind::kAddress && (m.action == Action::kLoad || m.action == Action::kStore)) continue;
+        each_register(block.frame, o, [&](uint32_t r) { from_local = from_local || to_local_[r]; });
+      }
+      if (!from_local) return;
+      each_written(block.frame, i, mark);
+      if (m.action == Action::kStore || m.atomic) {
+        const bool again = stored_somehow && (stored || m.space == MemorySpace::kParam);
+        changed = changed || !again;
+        stored_somehow = true;
+        stored = stored || m.space != MemorySpace::kParam;
+      }
+    };
+    do {
+      changed = false;
+      for (const Block& block : graph_.blocks) {
+        for (uint32_t i = block.first; i < block.last; ++i) pass(block, i);
+      }
+      for (uint32_t frame = 1; frame < graph_.frames.size(); ++frame) {
+        for (bool results : {false, true}) {
+          each_pair(frame, results,
+                    [&](const kernel::Frame& f, const ptx::Function::Parameter& formal, const Operand& actual) {
+                      if (formal.reg == kNone || actual.kind != Operand::Kind::kRegister) return;
+                      const uint32_t inner = graph_.register_number(frame, formal.reg);
+                      const uint32_t outer = reg(f.caller, actual);
+                      if (to_local_[results ? inner : outer]) mark(results ? outer : inner);
+                    });
+        }
+      }
+    } while (changed);
   }
 
   void slice() {
@@ -220,29 +295,20 @@ private:
     std::vector<uint32_t> count(graph_.register_count + 1, 0);
     for (const Block& block : graph_.blocks) {
       for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(
-            block.frame, i, [](uint32_t) {}, [&](uint32_t r) { ++count[r + 1]; });
+        each_written(block.frame, i, [&](uint32_t r) { ++count[r + 1]; });
       }
     }
     for (size_t r = 1; r < count.size(); ++r) count[r] += count[r - 1];
-    struct Site {
-      uint32_t frame;
-      uint32_t instruction;
-      uint32_t block;
-    };
     std::vector<Site> writers(count.back());
     std::vector<uint32_t> cursor(count.begin(), count.end() - 1);
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
       for (uint32_t i = block.first; i < block.last; ++i) {
-        accesses(
-            block.frame, i, [](uint32_t) {},
-            [&](uint32_t r) {
-              writers[cursor[r]++] = {block.frame, i, b};
-            });
+        each_written(block.frame, i, [&](uint32_t r) { writers[cursor[r]++] = {block.frame, i, b}; });
       }
     }
     take_parameters();
+    find_local_pointers();
     control_ = kernel::control_of(graph_);
     runs_.assign(blocks, false);
     decided_.assign(blocks, false);
@@ -257,11 +323,12 @@ private:
           need_block(b);
           if (reads_operands(m)) {
             // Who stored the operands matters.
-            read_[static_cast<size_t>(MemorySpace::kShared)] = true;
+            read_ |= bit_of(MemorySpace::kShared);
           }
-        } else if (!out_.loads.empty() && touches_loads(block.frame, i, m)) {
-          need_block(b);
+          continue;
         }
+        if (m.action == Action::kStore) stores_.push_back({block.frame, i, b});
+        if (!out_.loads.empty() && touches_loads(block.frame, i, m)) need_block(b);
       }
       if (block.call == Block::Call::kEnter || block.call == Block::Call::kLeave) need_call(b);
     }
@@ -313,11 +380,7 @@ private:
         if (!parameters_taken_.contains(*p)) return;
       }
     }
-    // What global memory holds is unknown whoever writes it.
-    for (size_t k = 0; k < kSpaces; ++k) {
-      const auto stored = static_cast<MemorySpace>(k);
-      if (stored != MemorySpace::kGlobal && may_alias(s, stored)) read_[k] = true;
-    }
+    read_ |= spaces_of(frame, i) & ~bit_of(MemorySpace::kGlobal);
   }
 
   // The address of the `.param` variable that a load or store names.
@@ -336,7 +399,7 @@ private:
   // Whether a needed load may read what a store writes.
   bool is_read(uint32_t frame, uint32_t i) const {
     const MemorySpace s = meaning(i).space;
-    const bool any = read_[static_cast<size_t>(s)];
+    const bool any = (read_ & spaces_of(frame, i)) != 0;
     if (s != MemorySpace::kParam) return any;
     const std::optional<uint64_t> p = parameter(frame, i);
     if (!p) return any || !parameters_read_.empty();
@@ -377,9 +440,8 @@ private:
   // Whether an instruction reads or overwrites what a tcgen05.ld delivers.
   bool touches_loads(uint32_t frame, uint32_t i, const Meaning& m) const {
     bool any = false;
-    accesses(
-        frame, i, [&](uint32_t r) { any = any || (!m.is_move_like && !holds_[r].empty()); },
-        [&](uint32_t r) { any = any || !direct_[r].empty(); });
+    if (!m.is_move_like) each_read(frame, i, [&](uint32_t r) { any = any || !holds_[r].empty(); });
+    if (!any) each_written(frame, i, [&](uint32_t r) { any = any || !direct_[r].empty(); });
     return any;
   }
 
@@ -398,26 +460,22 @@ private:
 
   // Stores into a space that a needed load reads; true when that made anything new needed.
   bool need_stores() {
-    bool again = false;
-    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
-      const Block& block = graph_.blocks[b];
-      for (uint32_t i = block.first; i < block.last; ++i) {
-        const Meaning& m = meaning(i);
-        if (m.action != Action::kStore || !is_read(block.frame, i)) continue;
-        const size_t before = work_.size();
-        need_sources(block.frame, i, m.space == MemorySpace::kShared ? kAsData : kExact);
-        need_block(b);
-        again = again || work_.size() != before || !pending_blocks_.empty();
-      }
-    }
-    return again;
+    const size_t before = work_.size();
+    std::erase_if(stores_, [&](const Site& store) {
+      if (!is_read(store.frame, store.instruction)) return false;
+      const bool private_too = (spaces_of(store.frame, store.instruction) & bit_of(MemorySpace::kLocal)) != 0;
+      const bool shared = (spaces_of(store.frame, store.instruction) & bit_of(MemorySpace::kShared)) != 0;
+      need_sources(store.frame, store.instruction, shared && !private_too ? kAsData : kExact);
+      need_block(store.block);
+      return true;
+    });
+    return work_.size() != before || !pending_blocks_.empty();
   }
 
   void need_call(uint32_t b) {
     const Block& block = graph_.blocks[b];
     const kernel::Frame& frame = graph_.frames[block.call_frame];
-    accesses(
-        frame.caller, frame.call, [&](uint32_t r) { need(r); }, [](uint32_t) {});
+    each_read(frame.caller, frame.call, [&](uint32_t r) { need(r); });
     for (const ptx::Function::Parameter& p : module_.functions[frame.function].returns) {
       if (p.reg != kNone) need(graph_.register_number(block.call_frame, p.reg));
       if (p.variable != kNone) parameters_read_.insert(out_.layout.address(block.call_frame, p.variable));
@@ -485,8 +543,7 @@ private:
     if (m.action == Action::kNothing) return false;
     if (m.action == Action::kStore) return is_read(frame, i);
     bool needed = false;
-    accesses(
-        frame, i, [](uint32_t) {}, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
+    each_written(frame, i, [&](uint32_t r) { needed = needed || needed_[r] != kNotNeeded; });
     return needed;
   }
 
@@ -498,7 +555,7 @@ private:
       Code& code = out_.code[b];
       code.first = static_cast<uint32_t>(out_.steps.size());
       if (block.call == Block::Call::kLeave) emit_results(b);
-      seen_uses_.clear();
+      ++stretch_;
       for (uint32_t i = block.first; i < block.last; ++i) {
         const Meaning& m = meaning(i);
         const bool is_load = m.action == Action::kTcgen05 && m.form.is_load();
@@ -509,7 +566,7 @@ private:
           out_.steps.back().loads = load;
           code.loads.push_back(load);
           ++load;
-          seen_uses_.clear();
+          ++stretch_;
         }
       }
       if (block.call == Block::Call::kEnter) emit_arguments(b);
@@ -531,16 +588,16 @@ private:
   void emit_uses(const Block& block, uint32_t i, const Meaning& m, uint32_t self) {
     std::vector<uint32_t> used;
     std::vector<uint32_t> overwritten;
-    accesses(
-        block.frame, i,
-        [&](uint32_t r) {
-          if (!m.is_move_like && !holds_[r].empty()) add_once(used, r);
-        },
-        [&](uint32_t r) {
-          // A load over its own registers is judged by the load itself; any other writer is marked.
-          const bool others = direct_[r].size() > 1 || (direct_[r].size() == 1 && direct_[r][0] != self);
-          if (others) add_once(overwritten, r);
-        });
+    if (!m.is_move_like) {
+      each_read(block.frame, i, [&](uint32_t r) {
+        if (!holds_[r].empty()) add_once(used, r);
+      });
+    }
+    each_written(block.frame, i, [&](uint32_t r) {
+      // A load over its own registers is judged by the load itself; any other writer is marked.
+      const bool others = direct_[r].size() > 1 || (direct_[r].size() == 1 && direct_[r][0] != self);
+      if (others) add_once(overwritten, r);
+    });
     if (!used.empty()) emit_marker(Step::Kind::kUse, block, i, loads_of(used, holds_, use_sets_));
     if (!overwritten.empty()) {
       emit_marker(Step::Kind::kOverwrite, block, i, loads_of(overwritten, direct_, overwrite_sets_));
@@ -561,11 +618,12 @@ private:
         step.guard_negated = instruction.guard_negated;
       }
     }
-    // The same set again in this block changes nothing.
-    const std::array<uint32_t, 4> key = {static_cast<uint32_t>(kind), step.loads, step.guard,
-                                         step.guard_negated ? 1u : 0u};
-    if (std::find(seen_uses_.begin(), seen_uses_.end(), key) != seen_uses_.end()) return;
-    seen_uses_.push_back(key);
+    // The same set again, under the same guard, changes nothing until the next load.
+    std::vector<Marked>& marked = marked_[kind == Step::Kind::kUse ? 0 : 1];
+    if (marked.size() <= set) marked.resize(out_.load_sets.size());
+    const Marked now{stretch_, step.guard, step.guard_negated};
+    if (marked[set] == now) return;
+    marked[set] = now;
     out_.steps.push_back(step);
   }
 
@@ -597,8 +655,7 @@ private:
     }
     if (m.action == Action::kGeneric) {
       step.as_data = true;
-      accesses(
-          block.frame, i, [](uint32_t) {}, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
+      each_written(block.frame, i, [&](uint32_t r) { step.as_data = step.as_data && needed_[r] != kExact; });
       if (step.as_data) step.argument_count = step.destinations;
     }
     step.first_arg = static_cast<uint32_t>(out_.args.size());
@@ -747,32 +804,40 @@ private:
 
   void liveness() {
     const size_t blocks = graph_.blocks.size();
-    const size_t words = (out_.register_width.size() + 63) / 64;
-    std::vector<uint64_t> use(blocks * words), kill(blocks * words), live(blocks * words);
-    auto set = [&](std::vector<uint64_t>& bits, size_t b, uint32_t r) {
-      bits[b * words + r / 64] |= uint64_t{1} << (r % 64);
-    };
-    auto has = [&](const std::vector<uint64_t>& bits, size_t b, uint32_t r) {
-      return ((bits[b * words + r / 64] >> (r % 64)) & 1) != 0;
-    };
-    for (size_t b = 0; b < blocks; ++b) {
+    // Few registers are alive at the begin of some block: those that a block reads before it writes them.
+    std::vector<uint32_t> replaced_in(out_.register_width.size(), kNone);  // the last block that does
+    std::vector<bool> outlives(out_.register_width.size());
+    std::vector<std::pair<uint32_t, uint32_t>> reads;  // block and register
+    for (uint32_t b = 0; b < blocks; ++b) {
       auto read = [&](uint32_t r) {
-        if (!has(kill, b, r)) set(use, b, r);
+        if (replaced_in[r] == b) return;
+        outlives[r] = true;
+        reads.emplace_back(b, r);
       };
       for (uint32_t s = out_.code[b].first; s < out_.code[b].last; ++s) {
-        const Step& step = out_.steps[s];
-        if (step.guard != kNone) read(step.guard);
-        if (step.kind == Step::Kind::kUse || step.kind == Step::Kind::kOverwrite) continue;
-        each_arg(step, [&](const Arg& a, bool written) {
-          if (a.kind == Arg::Kind::kRegister && (!written || a.address || step.guard != kNone)) read(a.ref);
-        });
-        each_arg(step, [&](const Arg& a, bool written) {
-          if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) set(kill, b, a.ref);
-        });
+        each_needed(out_.steps[s], read);
+        each_replaced(out_.steps[s], [&](uint32_t r) { replaced_in[r] = b; });
       }
       if (out_.code[b].condition != kNone) read(out_.code[b].condition);
     }
-    live = use;
+    std::vector<uint32_t> column(out_.register_width.size(), kNone);
+    std::vector<uint32_t> registers;  // by column
+    for (uint32_t r = 0; r < column.size(); ++r) {
+      if (!outlives[r]) continue;
+      column[r] = static_cast<uint32_t>(registers.size());
+      registers.push_back(r);
+    }
+    const size_t words = (registers.size() + 63) / 64;
+    std::vector<uint64_t> keep(blocks * words, ~uint64_t{0}), live(blocks * words);
+    auto bit = [](uint32_t n) { return uint64_t{1} << (n % 64); };
+    for (const auto& [b, r] : reads) live[b * words + column[r] / 64] |= bit(column[r]);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      for (uint32_t s = out_.code[b].first; s < out_.code[b].last; ++s) {
+        each_replaced(out_.steps[s], [&](uint32_t r) {
+          if (column[r] != kNone) keep[b * words + column[r] / 64] &= ~bit(column[r]);
+        });
+      }
+    }
     std::vector<std::vector<uint32_t>> before(blocks);
     for (uint32_t n = 0; n < blocks; ++n) {
       for (size_t k = 0; k < next_count(out_, n); ++k) before[next_begin(out_, n)[k]].push_back(n);
@@ -791,7 +856,7 @@ private:
         for (size_t w = 0; w < words; ++w) {
           uint64_t next = 0;
           for (size_t k = 0; k < count; ++k) next |= live[successors[k] * words + w];
-          const uint64_t now = use[n * words + w] | (next & ~kill[n * words + w]);
+          const uint64_t now = live[n * words + w] | (next & keep[n * words + w]);
           changed = changed || now != live[n * words + w];
           live[n * words + w] = now;
         }
@@ -802,26 +867,33 @@ private:
         }
       }
     }
-    std::vector<uint64_t> behind(words);
+    std::vector<uint64_t> behind((out_.register_width.size() + 63) / 64);
+    std::vector<uint64_t> next(words);
     for (size_t b = 0; b < blocks; ++b) {
-      std::fill(behind.begin(), behind.end(), 0);
+      std::fill(next.begin(), next.end(), 0);
       const uint32_t* successors = next_begin(out_, static_cast<uint32_t>(b));
       for (size_t k = 0; k < next_count(out_, static_cast<uint32_t>(b)); ++k) {
-        for (size_t w = 0; w < words; ++w) behind[w] |= live[successors[k] * words + w];
+        for (size_t w = 0; w < words; ++w) next[w] |= live[successors[k] * words + w];
       }
-      if (out_.code[b].condition != kNone)
-        behind[out_.code[b].condition / 64] |= uint64_t{1} << (out_.code[b].condition % 64);
+      std::fill(behind.begin(), behind.end(), 0);
+      each_bit(next.data(), words, [&](uint32_t n) { behind[registers[n] / 64] |= bit(registers[n]); });
+      if (const uint32_t condition = out_.code[b].condition; condition != kNone)
+        behind[condition / 64] |= bit(condition);
       find_straights(out_.code[b], behind);
     }
     std::vector<uint32_t> in;
     for (size_t b = 0; b < blocks; ++b) {
       in.clear();
-      for (size_t w = 0; w < words; ++w) {
-        for (uint64_t bits = live[b * words + w]; bits != 0; bits &= bits - 1) {
-          in.push_back(static_cast<uint32_t>(w * 64 + static_cast<size_t>(std::countr_zero(bits))));
-        }
-      }
+      each_bit(&live[b * words], words, [&](uint32_t n) { in.push_back(registers[n]); });
       out_.code[b].live_in.assign(in.begin(), in.end());
+    }
+  }
+
+  template <typename F>
+  static void each_bit(const uint64_t* bits, size_t words, F&& f) {
+    for (size_t w = 0; w < words; ++w) {
+      for (uint64_t rest = bits[w]; rest != 0; rest &= rest - 1)
+        f(static_cast<uint32_t>(w * 64 + static_cast<size_t>(std::countr_zero(rest))));
     }
   }
 
@@ -852,15 +924,8 @@ private:
     auto begin_life = [&](uint32_t r) { live[r / 64] |= uint64_t{1} << (r % 64); };
     auto end_life = [&](uint32_t r) { live[r / 64] &= ~(uint64_t{1} << (r % 64)); };
     auto step_back = [&](const Step& step) {
-      if (step.kind != Step::Kind::kUse && step.kind != Step::Kind::kOverwrite) {
-        each_arg(step, [&](const Arg& a, bool written) {
-          if (a.kind == Arg::Kind::kRegister && written && !a.address && step.guard == kNone) end_life(a.ref);
-        });
-        each_arg(step, [&](const Arg& a, bool written) {
-          if (a.kind == Arg::Kind::kRegister && (!written || a.address || step.guard != kNone)) begin_life(a.ref);
-        });
-      }
-      if (step.guard != kNone) begin_life(step.guard);
+      each_replaced(step, end_life);
+      each_needed(step, begin_life);
     };
     for (uint32_t end = code.last; end > code.first;) {
       uint32_t first = end;
@@ -882,21 +947,12 @@ private:
       }
       // What it starts from is what is needed before it for its own sake.
       std::vector<uint32_t> read;
-      std::vector<uint32_t> overwritten;
+      std::vector<uint32_t> replaced;
       for (uint32_t n = first; n < end; ++n) {
-        const Step& step = out_.steps[n];
-        auto use = [&](uint32_t r) {
-          if (std::find(overwritten.begin(), overwritten.end(), r) == overwritten.end()) add_once(read, r);
-        };
-        if (step.guard != kNone) use(step.guard);
-        each_arg(step, [&](const Arg& a, bool is_written) {
-          if (a.kind == Arg::Kind::kRegister && (!is_written || a.address || step.guard != kNone)) use(a.ref);
+        each_needed(out_.steps[n], [&](uint32_t r) {
+          if (std::find(replaced.begin(), replaced.end(), r) == replaced.end()) add_once(read, r);
         });
-        each_arg(step, [&](const Arg& a, bool is_written) {
-          if (a.kind == Arg::Kind::kRegister && is_written && !a.address && step.guard == kNone) {
-            add_once(overwritten, a.ref);
-          }
-        });
+        each_replaced(out_.steps[n], [&](uint32_t r) { add_once(replaced, r); });
       }
       std::vector<uint32_t>& refs = out_.straight_refs;
       s.reads = static_cast<uint32_t>(refs.size());
@@ -924,6 +980,25 @@ private:
     for (unsigned n = 0; n < step.vector_count; ++n) f(out_.args[step.vector_first + n], vector_written);
   }
 
+  // Registers whose value before a step matters to it: a write under a guard keeps what other lanes have.
+  template <typename F>
+  void each_needed(const Step& step, F&& f) const {
+    if (step.guard != kNone) f(step.guard);
+    if (step.kind == Step::Kind::kUse || step.kind == Step::Kind::kOverwrite) return;
+    each_arg(step, [&](const Arg& a, bool written) {
+      if (a.kind == Arg::Kind::kRegister && (!written || a.address || step.guard != kNone)) f(a.ref);
+    });
+  }
+
+  // And those whose value before it is gone behind it.
+  template <typename F>
+  void each_replaced(const Step& step, F&& f) const {
+    if (step.guard != kNone || step.kind == Step::Kind::kUse || step.kind == Step::Kind::kOverwrite) return;
+    each_arg(step, [&](const Arg& a, bool written) {
+      if (a.kind == Arg::Kind::kRegister && written && !a.address) f(a.ref);
+    });
+  }
+
   const Graph& graph_;
   const Module& module_;
   Program out_;
@@ -938,11 +1013,20 @@ private:
   std::vector<bool> runs_;     // by block: something in it matters
   std::vector<bool> decided_;  // by block: which way its branch goes matters
   std::vector<uint32_t> pending_blocks_;
-  static constexpr size_t kSpaces = 6;
-  std::array<bool, kSpaces> read_{};               // by space; of `.param` what is not read by its name
+  std::vector<Site> stores_;                       // that nothing needs so far
+  std::vector<bool> to_local_;                     // by register: may hold an address of local memory
+  Spaces read_ = 0;                                // by needed loads; of `.param` what is not read by its name
   std::unordered_set<uint64_t> parameters_read_;   // addresses of `.param` variables that needed loads name
   std::unordered_set<uint64_t> parameters_taken_;  // of those whose address is computed with
-  std::vector<std::array<uint32_t, 4>> seen_uses_;
+  // The last marker of a set of loads: by set, of uses and of overwrites.
+  struct Marked {
+    uint32_t stretch = 0;  // of code of one block between loads
+    uint32_t guard = kNone;
+    bool guard_negated = false;
+    bool operator==(const Marked&) const = default;
+  };
+  std::array<std::vector<Marked>, 2> marked_;
+  uint32_t stretch_ = 0;
 };
 
 }  // namespace
