@@ -13,12 +13,12 @@ void check_alloc_growing(Context& context) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
       const warp::Protocol& before = w.protocols[e.before];
       if (before.smallest_step == kNone) continue;
-      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), e.operand, e.lanes);
+      const std::vector<int64_t> sizes = warp::columns_of(context.terms(), context.columns_of(w, e), e.lanes);
       if (sizes.empty() || sizes.back() <= before.smallest) continue;
       const uint32_t earlier = context.instruction_of(before.smallest_step);
       const bool exact = std::any_of(w.events.begin(), w.events.end(), [&](const warp::Event& other) {
         return other.instruction == earlier &&
-               warp::columns_of(context.terms(), other.operand, other.lanes).size() == 1;
+               warp::columns_of(context.terms(), context.columns_of(w, other), other.lanes).size() == 1;
       });
       const std::string asked = (exact ? "" : "at most ") + std::to_string(before.smallest);
       Draft d;

@@ -19,7 +19,7 @@ void check_alloc_size(Context& context) {
       if (e.kind != warp::Event::Kind::kTcgen05) continue;
       const ptx::Form& form = context.form(e);
       if (form.op != ptx::Tcgen05::kAlloc && form.op != ptx::Tcgen05::kDealloc) continue;
-      for (int64_t columns : warp::columns_of(context.terms(), e.operand, e.lanes)) {
+      for (int64_t columns : warp::columns_of(context.terms(), context.columns_of(w, e), e.lanes)) {
         if (ptx::legal_columns(target, form.exclusive, columns)) continue;
         Draft d;
         d.at = e.instruction;

@@ -183,6 +183,7 @@ public:
       : context_(context),
         warp_(w),
         event_(e),
+        operands_(w.operands_of(e)),
         known_(known),
         form_(context.form(e)),
         instruction_(context.module().instructions[e.instruction]),
@@ -211,10 +212,10 @@ private:
   Candidates candidates(uint32_t index, unsigned width) {
     Candidates out;
     // Threads with descriptors of their own: which of them issues it is another rule's matter.
-    if (index >= event_.operands.size() || !context_.terms().uniform(event_.operands[index], event_.lanes)) return out;
+    if (index >= operands_.size() || !context_.terms().uniform(operands_[index], event_.lanes)) return out;
     const auto lane = static_cast<unsigned>(std::countr_zero(event_.lanes));
-    if (auto values = context_.terms().enumerate(event_.operands[index], lane, width)) out.values = std::move(*values);
-    out.bits = low_bits(known_.of(event_.operands[index], lane), width);
+    if (auto values = context_.terms().enumerate(operands_[index], lane, width)) out.values = std::move(*values);
+    out.bits = low_bits(known_.of(operands_[index], lane), width);
     for (size_t n = 0; n < out.values.size(); ++n) {
       out.bits = n == 0 ? Bits::of(out.values[n]) : either(out.bits, Bits::of(out.values[n]));
     }
@@ -297,9 +298,9 @@ private:
   std::vector<uint32_t> start_lanes(uint32_t index) const {
     constexpr uint32_t kLanesOfTensorMemory = 128;
     std::vector<uint32_t> out;
-    if (index >= event_.operands.size() || !in_brackets(index)) return out;
-    if (!context_.terms().uniform(event_.operands[index], event_.lanes)) return out;
-    for (const TmemAddress& address : context_.tmem_addresses(event_.operands[index], event_.lanes)) {
+    if (index >= operands_.size() || !in_brackets(index)) return out;
+    if (!context_.terms().uniform(operands_[index], event_.lanes)) return out;
+    for (const TmemAddress& address : context_.tmem_addresses(operands_[index], event_.lanes)) {
       out.push_back(address.lane % kLanesOfTensorMemory);
     }
     return out;
@@ -352,6 +353,7 @@ private:
   Context& context_;
   const warp::WarpGraph& warp_;
   const warp::Event& event_;
+  const std::span<const warp::Value> operands_;
   KnownBits& known_;
   const ptx::Form& form_;
   const ptx::Instruction& instruction_;

@@ -36,6 +36,11 @@ std::string_view Context::name(uint32_t instruction) const {
   return end <= o.text.size() ? o.text.substr(0, end) : o.text;
 }
 
+warp::Value Context::columns_of(const warp::WarpGraph& w, const warp::Event& event) const {
+  const uint32_t columns = program().roles[program().steps[event.step].roles].columns;
+  return columns < event.operand_count ? w.operands_of(event)[columns] : warp::Value{};
+}
+
 TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   TmemAddress out;
   if (lanes == 0) return out;

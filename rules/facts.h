@@ -69,6 +69,8 @@ public:
     return program().meanings[module().instructions[event.instruction].opcode];
   }
   const ptx::Form& form(const warp::Event& event) const { return meaning(event).form; }
+  // nCols of an alloc or dealloc; of others a number.
+  warp::Value columns_of(const warp::WarpGraph& w, const warp::Event& event) const;
   uint32_t instruction_of(uint32_t step) const { return program().steps[step].instruction; }
   std::string_view name(
       uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"

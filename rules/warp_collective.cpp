@@ -50,7 +50,7 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
       continue;
     }
     const bool address = !context.terms().uniform(e.address, e.lanes);
-    const bool columns = !context.terms().uniform(e.operand, e.lanes);
+    const bool columns = !context.terms().uniform(context.columns_of(w, e), e.lanes);
     if (!address && !columns) continue;
     Draft d;
     d.at = e.instruction;

@@ -994,7 +994,7 @@ private:
         mbarrier(n, step, m, lanes);
         break;
       case Action::kBarrier:
-        barrier(n, step, m, lanes);
+        barrier(n, step, lanes);
         break;
       case Action::kClusterBarrier:
         event(Event::Kind::kClusterBarrier, n, lanes);
@@ -1041,7 +1041,6 @@ private:
       const Arg& a = program_.args[step.first_arg + k];
       if (a.address) {
         e.address = machine_.shared_address(a);
-        if (k + 1u < step.argument_count) e.operand = machine_.read(program_.args[step.first_arg + k + 1]);
         break;
       }
     }
@@ -1050,11 +1049,8 @@ private:
     machine_.write_unknowns(step, lanes, waits ? Uniformity::kWarp : Uniformity::kLane, n);
   }
 
-  void barrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
-    Event& e = event(Event::Kind::kBarrier, n, lanes);
-    const unsigned first = step.destinations;
-    if (const Arg* a = arg(step, first)) e.operand = machine_.read(*a);
-    if (const Arg* a = arg(step, first + 1); a != nullptr && m.barrier != Barrier::kReduce) e.count = machine_.read(*a);
+  void barrier(uint32_t n, const Step& step, uint32_t lanes) {
+    event(Event::Kind::kBarrier, n, lanes);
     machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
   }
 
@@ -1087,15 +1083,17 @@ private:
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
       e.address = shared ? machine_.shared_address(*a) : narrowed(machine_.read(*a));
     }
-    if (const Arg* a = arg(step, roles.columns)) e.operand = machine_.read(*a);
-    if (m.form.issue == ptx::Issue::kSingleThread) {
-      for (uint32_t k = 0; k < step.argument_count; ++k) e.operands.push_back(machine_.read(*arg(step, k)));
+    if (m.form.issue == ptx::Issue::kSingleThread || roles.columns != kNone) {
+      std::vector<Value>& operands = out_.graph.operands;
+      e.operands = static_cast<uint32_t>(operands.size());
+      e.operand_count = step.argument_count;
+      for (uint32_t k = 0; k < step.argument_count; ++k) operands.push_back(machine_.read(*arg(step, k)));
     }
     const Value address = e.address;
-    const Value operand = e.operand;
     switch (m.form.op) {
       case ptx::Tcgen05::kAlloc:
-        alloc(n, address, operand, lanes);
+        alloc(n, address, arg(step, roles.columns) == nullptr ? Value{} : machine_.read(*arg(step, roles.columns)),
+              lanes);
         break;
       case ptx::Tcgen05::kDealloc:
         dealloc(n, address);

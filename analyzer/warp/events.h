@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,16 +62,16 @@ struct Event {
     kExit,       // lanes leave the kernel
   };
   Kind kind = Kind::kTcgen05;
+  uint8_t operand_count = 0;
+  uint32_t operands = 0;  // WarpGraph::operands: alloc, dealloc, mma, cp, shift, commit: of each, as ptx::roles numbers
+                          // them; a vector is 0
   uint32_t block = 0;
   uint32_t step = kNone;         // Program::steps; kNone for kExit
   uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
   uint32_t lanes = 0;            // executing
   uint32_t node = kNone;
-  uint32_t before = kNone;      // WarpGraph::protocols; of a load, `loads` may hold its own earlier rounds alone
-  Value address;                // of the bracketed operand; dealloc: taddr
-  Value operand;                // alloc, dealloc: nCols; barriers: number; mbarrier: count or parity
-  Value count;                  // barriers: threads; constant 0 when all
-  std::vector<Value> operands;  // mma, cp, shift, commit: of each operand, as ptx::roles numbers them; a vector is 0
+  uint32_t before = kNone;  // WarpGraph::protocols; of a load, `loads` may hold its own earlier rounds alone
+  Value address;            // of the bracketed operand; dealloc: taddr
 };
 
 // A block as reached on one kind of path.
@@ -92,11 +93,16 @@ struct WarpGraph {
   uint32_t lanes = kAllLanes;  // that exist
   std::vector<Node> nodes;
   std::vector<Event> events;  // by block order; of one node in execution order
+  std::vector<Value> operands;
   std::vector<Protocol> protocols;
   std::vector<Uncertain> uncertain;
   std::vector<bool> reached;  // Program::steps
   uint64_t steps = 0;         // warp-instructions evaluated
   SharedWrites writes;        // what it was seen to write to shared memory
+
+  std::span<const Value> operands_of(const Event& e) const {
+    return std::span(operands).subspan(e.operands, e.operand_count);
+  }
 };
 
 }  // namespace tmemlint::warp

@@ -33,11 +33,7 @@ Value Terms::apply(Operation o, const Value* args, unsigned count) {
   if (applied_.empty()) applied_.resize(kRemembered);
   uint64_t h =
       static_cast<uint64_t>(o.op) ^ (uint64_t{o.width} << 8) ^ (uint64_t{o.is_signed} << 16) ^ (uint64_t{o.aux} << 20);
-  for (unsigned n = 0; n < count; ++n) {
-    h = (h ^ args[n].number ^ (uint64_t{args[n].base} << 36) ^ (uint64_t{args[n].table} << 20) ^ args[n].plain) *
-        0x9e3779b97f4a7c15u;
-    h ^= h >> 31;
-  }
+  for (unsigned n = 0; n < count; ++n) h = hash_with(h, args[n]);
   const size_t place = h % kRemembered;
   if (const Applied& known = applied_[place];
       known.as_of == zero_bits_changes_ && known.operation == o && std::equal(args, args + count, known.args.begin())) {

@@ -40,6 +40,12 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
+// A hash of what was hashed so far and a value.
+inline uint64_t hash_with(uint64_t hash, const Value& v) {
+  hash = (hash ^ v.number ^ (uint64_t{v.base} << 36) ^ (uint64_t{v.table} << 20) ^ v.plain) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 31);
+}
+
 // Over which threads an unknown has one value.
 enum class Uniformity : uint8_t { kCta, kWarp, kLane };
 
