@@ -422,23 +422,32 @@ private:
                const Facts& facts, uint64_t bit) {
     // What a join is called by: the block, the kind of path, and what is certain about it.
     Uniformity u = Uniformity::kWarp;
-    uint64_t ones = uint64_t{1} << 16;
+    constexpr unsigned kMostLowZeros = 16;
+    uint64_t ones = uint64_t{1} << kMostLowZeros;
+    uint64_t reach = 0;  // the bits that one of the values may have
     auto look_at = [&](const Value& v) {
       if (terms_.uniformity(v) == Uniformity::kLane) u = Uniformity::kLane;
-      ones |= v.table != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
+      const uint64_t own = v.table != 0 || v.plain != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
+      ones |= own;
+      reach |= (own & ~kStageBits) == 0 ? own : bits_of_all(v, own, facts, bit, width);
     };
     if (a) look_at(*a);
     look_at(b);
     const auto low_zeros = static_cast<unsigned>(std::countr_zero(ones));
+    // Indexes of stages and offsets in columns stay what they are when they are added to an address: they do not reach
+    // its lanes.
+    const unsigned size = (reach & ~kStageBits) == 0 ? 0 : (reach & ~kColumnBits) == 0 ? 1 : 2;
+    const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : 0;
     const uint64_t site = (uint64_t{block} << 32) ^ kind;
-    const uint64_t name = (((part << 8) ^ owner()) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ low_zeros;
+    const uint64_t certain = low_zeros + uint64_t{size} * (kMostLowZeros + 1);
+    const uint64_t name = (((part << 8) ^ owner()) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ certain;
     const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
     Term& term = terms_.mutable_term(join);
     if (term.generation == 0) {
       term.generation = 1;
       term.uniformity = u;
       term.listed = u != Uniformity::kLane;
-      term.zero_bits = truncate(~uint64_t{0}, low_zeros) | ~truncate(~uint64_t{0}, width);
+      term.zero_bits = truncate(~uint64_t{0}, low_zeros) | above | ~truncate(~uint64_t{0}, width);
     }
     // What was taken to go by the number of rounds is something else after all: from now on it is listed.
     const bool counts = bit != 0 && setting_.by_rounds;
@@ -453,6 +462,21 @@ private:
     Value v;
     v.base = join;
     return v;
+  }
+
+  static constexpr uint64_t kStageBits = 0x3f;     // of the index of a stage
+  static constexpr uint64_t kColumnBits = 0xffff;  // of a column in an address of Tensor Memory (ISA 9.7.16.1)
+
+  // The bits that any of the numbers of a value has, which may have `own` as far as its form tells. What comes from the
+  // round before and cannot be listed may be anything.
+  uint64_t bits_of_all(const Value& value, uint64_t own, const Facts& facts, uint64_t bit, unsigned width) const {
+    if (value.base == 0 || value.table != 0 || value.plain != 0) return own;
+    if (const auto numbers = terms_.enumerate(value, 0, width, FactsFilter(terms_, facts))) {
+      uint64_t bits = 0;
+      for (uint64_t n : *numbers) bits |= n;
+      return bits & own;
+    }
+    return (terms_.loops(value) & bit) != 0 ? ~uint64_t{0} : own;
   }
 
   // How often the loop of a head has been gone round after its second time.
