@@ -1,0 +1,64 @@
+// Addresses of Tensor Memory in loops, and conditions that are about them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/small_kernel.h"
+
+namespace tmemlint {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A loop of as many rounds as memory says; %r10 goes through the stages 0 and 1.
+std::string staged(const std::string& body, const std::string& next) {
+  return "mov.u32 %r10, 0;\nmov.u64 %d10, %out;\nTOP:\n" + body + next +
+         "ld.global.u32 %r19, [%d10];\nadd.u64 %d10, %d10, 4;\nsetp.ne.u32 %p9, %r19, 0;\n@%p9 bra TOP;\n";
+}
+
+const std::string kWrapped =
+    "add.u32 %r11, %r10, 1;\nsetp.eq.u32 %p8, %r11, 2;\nselp.b32 %r10, 0, %r11, %p8;\n";  // if (++s == 2) s = 0
+const std::string kToggled = "xor.b32 %r10, %r10, 1;\n";
+
+// Each warp writes its lanes of both stages.
+const std::string kWritten = store("%tw") + "add.u32 %r18, %tw, 256;\n" + store("%r18") + kWaitStores;
+
+// Each warp tries both halves of the lanes, and reads the one that is its own.
+std::string own_half(const std::string& shift, const std::string& split) {
+  std::string out =
+      "and.b32 %r12, %w, 1;\nshl.b32 %r12, %r12, 21;\nadd.u32 %r12, %r12, %ta;\n"
+      "shl.b32 %r13, %r10, 8;\nadd.u32 %r12, %r12, %r13;\nand.b32 %r14, %w, 3;\n";
+  for (const char* half : {"0", "0x400000"}) {
+    const std::string over = fresh_label();
+    out += "add.u32 %r15, %r12, " + std::string(half) + ";\nshr.u32 %r16, %r15, " + shift +
+           ";\nand.b32 %r16, %r16, 3;\nsetp.ne.u32 %p1, %r16, %r14;\n@%p1 bra " + over + ";\n" + split +
+           load("%r15", " // @load" + std::string(half)) + kWaitLoads + over + ":\n";
+  }
+  return out;
+}
+
+TEST(Addresses, AGuardOnTheLanesOfAnAddressThatAStageIsAddedTo) {
+  for (const std::string& next : {kWrapped, kToggled}) {
+    for (const std::string split : {"", "mov.b32 {%h0, %h1}, %r15;\nmov.b32 %r15, {%h0, %h1};\n"}) {
+      auto kernel = [&](const std::string& shift) {
+        return said(ptx_kernel(begin(512) + kWritten + staged(own_half(shift, split), next) + end(512)));
+      };
+      EXPECT_THAT(kernel("21"), IsEmpty()) << next << split;
+      // One bit beside it: warp 0 takes both halves for its own.
+      EXPECT_THAT(kernel("20"), ElementsAre("error tmem-lane-window @load0x400000")) << next << split;
+    }
+  }
+}
+
+TEST(Addresses, ACounterWithoutAnEndIsNoStage) {
+  // After 8192 rounds the column reaches the lanes.
+  const std::string next = "add.u32 %r10, %r10, 1;\n";
+  EXPECT_THAT(said(ptx_kernel(begin(512) + kWritten + staged(own_half("21", ""), next) + end(512))),
+              testing::Contains("incomplete @load0"));
+}
+
+}  // namespace
+}  // namespace tmemlint
