@@ -1,6 +1,7 @@
 #include "analyzer/warp/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <iterator>
 #include <map>
@@ -38,6 +39,18 @@ constexpr uint64_t kRoundsPart = uint64_t{0x726f756e6473};
 // Joins of what is left of others on a path, by node.
 constexpr uint64_t kNarrowedSite = uint64_t{1} << 63;
 
+// Parts of what a warp has pending.
+constexpr unsigned kPendingLoads = 1;
+constexpr unsigned kPendingStores = 2;
+constexpr size_t kPictures = 4;  // one for each choice of parts
+// Of those, what the pictures of one warp may hold in all.
+constexpr size_t kMostPictured = size_t{1} << 19;
+
+// The state of the protocol as it was last kept with some parts, if it has not changed since: in WarpGraph::protocols.
+struct Pictures {
+  std::array<uint32_t, kPictures> of = {kNone, kNone, kNone, kNone};
+};
+
 struct State {
   std::vector<Waiting> waiting;                 // in running order; the first runs next
   const std::vector<uint32_t>* live = nullptr;  // the registers that the waiting lanes still need, ascending
@@ -45,7 +58,7 @@ struct State {
   Memory memory;
   Facts facts;
   Protocol protocol;
-  uint32_t picture = kNone;  // in WarpGraph::protocols: what `protocol` was last kept as, if it has not changed since
+  Pictures pictures;  // of `protocol`
   uint32_t node = kNone;
   uint64_t later = 0;  // set of loops that it has gone round, with Setting::by_rounds
 };
@@ -209,7 +222,7 @@ private:
       if (existing != nullptr) {
         if (existing->registers != s.registers || !(existing->memory.cells() == s.memory.cells())) return false;
         existing->facts.join(s.facts);
-        if (merge_protocol(existing->protocol, s.protocol)) existing->picture = kNone;
+        if (merge_protocol(existing->protocol, s.protocol)) existing->pictures = {};
         continue;
       }
       uint32_t start = a.node;
@@ -401,7 +414,7 @@ private:
     auto forget = [&](auto& pending) {
       if ((terms_.loops(pending.address) & bit) == 0) return;
       pending.address = somewhere(pending.step, bit);
-      s.picture = kNone;
+      s.pictures = {};
     };
     std::for_each(s.protocol.loads.begin(), s.protocol.loads.end(), forget);
     std::for_each(s.protocol.stores.begin(), s.protocol.stores.end(), forget);
@@ -646,7 +659,7 @@ private:
     join_facts(existing.facts, s.facts);
     changed = changed || !(before == existing.facts);
     if (merge_protocol(existing.protocol, s.protocol)) {
-      existing.picture = kNone;
+      existing.pictures = {};
       changed = true;
     }
     return changed || listing_changed_;
@@ -694,14 +707,17 @@ private:
       at->used = used;
     }
     for (const PendingStore& p : b.stores) {
-      auto at = std::find_if(a.stores.begin(), a.stores.end(),
-                             [&](const PendingStore& q) { return q.step == p.step && q.address == p.address; });
-      if (at == a.stores.end() && a.stores.size() < 256) {
-        a.stores.push_back(p);
-        changed = true;
-      }
+      if (a.stores.size() < 256) changed = add_store(a.stores, p) || changed;
     }
     return changed;
+  }
+
+  static bool add_store(std::vector<PendingStore>& stores, const PendingStore& p) {
+    const auto [first, last] = std::equal_range(
+        stores.begin(), stores.end(), p, [](const PendingStore& x, const PendingStore& y) { return x.step < y.step; });
+    if (std::any_of(first, last, [&](const PendingStore& q) { return q.address == p.address; })) return false;
+    stores.insert(last, p);
+    return true;
   }
 
   // --- running a block ---
@@ -727,8 +743,7 @@ private:
     node_ = s.node;
     later_ = s.later;
     block_ = b;
-    snapshot_ = s.picture;
-    snapshot_without_loads_ = kNone;
+    pictures_ = s.pictures;
     for (;;) {
       const Code& code = program_.code[b];
       for (uint32_t n = code.first; n < code.last;) {
@@ -788,7 +803,7 @@ private:
       case Ending::kTrap:
         return false;
       case Ending::kExit: {
-        Event& e = event(Event::Kind::kExit, kNone, lanes);
+        Event& e = event(Event::Kind::kExit, kNone, lanes, picture(kPendingLoads));
         e.instruction = block.ender;
         change().exited |= lanes;
         if (!others.empty()) go(std::move(others), -1, true);
@@ -817,7 +832,7 @@ private:
   void go(std::vector<Waiting> waiting, int8_t decision, bool is_last = false) {
     State next;
     next.waiting = std::move(waiting);
-    next.picture = snapshot_;
+    next.pictures = pictures_;
     next.later = later_;
     if (is_last) {
       next.memory = std::move(machine_.memory);
@@ -926,8 +941,8 @@ private:
 
   // --- steps and events ---
 
-  Event& event(Event::Kind kind, uint32_t step, uint32_t lanes, bool is_load = false) {
-    const uint32_t before = is_load && snapshot_ == kNone ? picture_of_load(step) : picture();
+  // `before`: a picture of the state.
+  Event& event(Event::Kind kind, uint32_t step, uint32_t lanes, uint32_t before) {
     Event e;
     e.kind = kind;
     e.block = block_;
@@ -940,42 +955,93 @@ private:
     return events_[block_].back();
   }
 
-  // The state as it is.
-  uint32_t picture() {
-    if (snapshot_ == kNone) {
-      snapshot_ = static_cast<uint32_t>(out_.graph.protocols.size());
-      out_.graph.protocols.push_back(protocol_);
-    }
-    return snapshot_;
+  // The state as it is, with only those parts of what is pending that are of interest: hundreds of loads and stores in
+  // a row would keep a square of it. Events share a picture until what it shows changes.
+  uint32_t picture(unsigned of) {
+    if (protocol_.loads.empty()) of &= ~kPendingLoads;
+    if (protocol_.stores.empty()) of &= ~kPendingStores;
+    uint32_t& known = pictures_.of[of];
+    if (known != kNone) return known;
+    std::vector<PendingLoad> loads;
+    std::vector<PendingStore> stores;
+    if ((of & kPendingLoads) == 0) loads.swap(protocol_.loads);
+    if ((of & kPendingStores) == 0) stores.swap(protocol_.stores);
+    const uint32_t number = keep_picture(protocol_);
+    if ((of & kPendingLoads) == 0) loads.swap(protocol_.loads);
+    if ((of & kPendingStores) == 0) stores.swap(protocol_.stores);
+    return known = number;
   }
 
-  // The state before a load, with only its own earlier rounds of what is pending: hundreds of loads in a row would keep
-  // a square of that. Mostly there are none, and the loads share one picture.
-  uint32_t picture_of_load(uint32_t step) {
-    auto is_own = [step](const PendingLoad& p) { return p.step == step; };
-    const bool any = std::any_of(protocol_.loads.begin(), protocol_.loads.end(), is_own);
-    if (!any && snapshot_without_loads_ != kNone) return snapshot_without_loads_;
+  // The same with some of the loads.
+  template <typename F>
+  uint32_t picture_with(unsigned of, F&& wants_load) {
     std::vector<PendingLoad> loads;
+    std::copy_if(protocol_.loads.begin(), protocol_.loads.end(), std::back_inserter(loads), wants_load);
+    if (loads.empty()) return picture(of);
+    std::vector<PendingStore> stores;
+    if ((of & kPendingStores) == 0) stores.swap(protocol_.stores);
     loads.swap(protocol_.loads);
-    const auto number = static_cast<uint32_t>(out_.graph.protocols.size());
-    Protocol& picture = out_.graph.protocols.emplace_back(protocol_);
-    if (any) {
-      std::copy_if(loads.begin(), loads.end(), std::back_inserter(picture.loads), is_own);
-    } else {
-      snapshot_without_loads_ = number;
-    }
+    const uint32_t number = keep_picture(protocol_);
     loads.swap(protocol_.loads);
+    if ((of & kPendingStores) == 0) stores.swap(protocol_.stores);
     return number;
+  }
+
+  uint32_t keep_picture(const Protocol& protocol) {
+    const auto number = static_cast<uint32_t>(out_.graph.protocols.size());
+    const size_t pending = protocol.loads.size() + protocol.stores.size();
+    if (pending > pictured_left_) {
+      uncertain(block_, "more loads and stores are pending here than waits can be followed for");
+      Protocol& without = out_.graph.protocols.emplace_back();
+      without.held = protocol.held;
+      without.smallest = protocol.smallest;
+      without.smallest_step = protocol.smallest_step;
+      without.relinquished = protocol.relinquished;
+      without.unknown_dealloc = protocol.unknown_dealloc;
+      without.exited = protocol.exited;
+      return number;
+    }
+    pictured_left_ -= pending;
+    out_.graph.protocols.push_back(protocol);
+    return number;
+  }
+
+  // What an instruction of Tensor Memory is held against.
+  uint32_t picture_for(uint32_t step, const ptx::Form& form) {
+    switch (form.op) {
+      case ptx::Tcgen05::kLd:
+      case ptx::Tcgen05::kLdRed:
+        return picture_with(kPendingStores, [step](const PendingLoad& p) { return p.step == step; });
+      case ptx::Tcgen05::kSt:
+      case ptx::Tcgen05::kWaitLd:
+        return picture(kPendingLoads);
+      case ptx::Tcgen05::kMma:
+      case ptx::Tcgen05::kMmaWs:
+      case ptx::Tcgen05::kCp:
+      case ptx::Tcgen05::kShift:
+      case ptx::Tcgen05::kDealloc:
+        return picture(kPendingLoads | kPendingStores);
+      default:
+        return picture(0);
+    }
   }
 
   // The state of the protocol is about to change: the next event needs a picture of its own.
   Protocol& change() {
-    snapshot_ = snapshot_without_loads_ = kNone;
+    pictures_ = {};
     return protocol_;
   }
   std::vector<PendingLoad>& change_loads() {
-    snapshot_ = kNone;
+    for (unsigned of = 0; of < kPictures; ++of) {
+      if ((of & kPendingLoads) != 0) pictures_.of[of] = kNone;
+    }
     return protocol_.loads;
+  }
+  std::vector<PendingStore>& change_stores() {
+    for (unsigned of = 0; of < kPictures; ++of) {
+      if ((of & kPendingStores) != 0) pictures_.of[of] = kNone;
+    }
+    return protocol_.stores;
   }
 
   const Arg* arg(const Step& step, uint32_t n) const {
@@ -1021,16 +1087,16 @@ private:
         barrier(n, step, lanes);
         break;
       case Action::kClusterBarrier:
-        event(Event::Kind::kClusterBarrier, n, lanes);
+        event(Event::Kind::kClusterBarrier, n, lanes, picture(0));
         break;
       case Action::kProxyFence:
-        event(Event::Kind::kProxyFence, n, lanes);
+        event(Event::Kind::kProxyFence, n, lanes, picture(0));
         break;
       case Action::kAsyncCopy:
-        event(Event::Kind::kAsyncCopy, n, lanes);
+        event(Event::Kind::kAsyncCopy, n, lanes, picture(0));
         break;
       default:
-        event(Event::Kind::kGridDependency, n, lanes);
+        event(Event::Kind::kGridDependency, n, lanes, picture(0));
         break;
     }
   }
@@ -1051,7 +1117,8 @@ private:
       if (!contains(set, protocol_.loads[k].load)) continue;
       if (step.kind == Step::Kind::kOverwrite) {
         if (program_.loads[protocol_.loads[k].load].instruction == step.instruction) continue;
-        event(Event::Kind::kOverwrite, n, lanes);
+        event(Event::Kind::kOverwrite, n, lanes,
+              picture_with(0, [&](const PendingLoad& p) { return contains(set, p.load); }));
         return;
       }
       if ((protocol_.loads[k].used & lanes) == lanes) continue;
@@ -1060,7 +1127,7 @@ private:
   }
 
   void mbarrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
-    Event& e = event(Event::Kind::kMbarrier, n, lanes);
+    Event& e = event(Event::Kind::kMbarrier, n, lanes, picture(0));
     for (unsigned k = 0; k < step.argument_count; ++k) {
       const Arg& a = program_.args[step.first_arg + k];
       if (a.address) {
@@ -1074,7 +1141,7 @@ private:
   }
 
   void barrier(uint32_t n, const Step& step, uint32_t lanes) {
-    event(Event::Kind::kBarrier, n, lanes);
+    event(Event::Kind::kBarrier, n, lanes, picture(0));
     machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
   }
 
@@ -1102,7 +1169,7 @@ private:
 
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
     const ptx::OperandRoles& roles = program_.roles[step.roles];
-    Event& e = event(Event::Kind::kTcgen05, n, lanes, m.form.is_load());
+    Event& e = event(Event::Kind::kTcgen05, n, lanes, picture_for(n, m.form));
     if (const Arg* a = arg(step, roles.address)) {
       const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
       e.address = shared ? machine_.shared_address(*a) : narrowed(machine_.read(*a));
@@ -1134,16 +1201,14 @@ private:
         PendingStore p;
         p.step = n;
         p.address = address;
-        std::vector<PendingStore>& stores = change().stores;
-        auto same = [&](const PendingStore& q) { return q.step == n && q.address == address; };
-        if (std::find_if(stores.begin(), stores.end(), same) == stores.end()) stores.push_back(p);
+        add_store(change_stores(), p);
         break;
       }
       case ptx::Tcgen05::kWaitLd:
         if (!protocol_.loads.empty()) change_loads().clear();
         break;
       case ptx::Tcgen05::kWaitSt:
-        if (!protocol_.stores.empty()) change().stores.clear();
+        if (!protocol_.stores.empty()) change_stores().clear();
         break;
       default:
         break;
@@ -1254,10 +1319,10 @@ private:
   Protocol protocol_;
   uint32_t node_ = kNone;
   uint32_t block_ = 0;
-  uint32_t snapshot_ = kNone;                // WarpGraph::protocols: the state as it is
-  uint32_t snapshot_without_loads_ = kNone;  // the same, but for the loads that are pending
-  uint32_t current_join_block_ = 0;          // where states are being merged
-  bool listing_changed_ = false;             // a join lists other values than before
+  Pictures pictures_;
+  size_t pictured_left_ = kMostPictured;  // pending loads and stores that pictures may still hold
+  uint32_t current_join_block_ = 0;       // where states are being merged
+  bool listing_changed_ = false;          // a join lists other values than before
   bool stopped_ = false;
 };
 
