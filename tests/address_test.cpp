@@ -60,5 +60,34 @@ TEST(Addresses, ACounterWithoutAnEndIsNoStage) {
               testing::Contains("incomplete @load0"));
 }
 
+// --- checks that trap ---
+
+// Stores over %n columns, a loop from memory's point of view: only a check bounds it.
+std::string over_columns() {
+  return "mov.u32 %r10, 0;\nTOP:\nsetp.ge.s32 %p8, %r10, %n;\n@%p8 bra DONE;\nadd.u32 %r11, %tw, %r10;\n" +
+         store("%r11", " // @store") + kWaitStores + "add.s32 %r10, %r10, 64;\nbra TOP;\nDONE:\n";
+}
+
+TEST(Checks, WhatACheckTrapsOnDoesNotHappenBehindIt) {
+  auto kernel = [](const std::string& check) {
+    return said(ptx_kernel(check + begin(256) + over_columns() + end(256) + "ret;\nTRAP: trap;\n"));
+  };
+  for (const std::string check : {
+           "setp.gt.s32 %p0, %n, 256;\n@%p0 bra TRAP;\n",
+           "setp.gt.s32 %p0, %n, 256;\n@!%p0 bra FINE;\ntrap;\nFINE:\n",
+           "shr.s32 %r0, %n, 8;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra TRAP;\n",
+       }) {
+    EXPECT_THAT(kernel(check), IsEmpty()) << check;
+  }
+}
+
+TEST(Checks, OfWhatNothingElseAsksStayOut) {
+  // A check of data: no branch on it, no more states.
+  const std::string data = "ld.global.u32 %r0, [%out];\nsetp.gt.s32 %p0, %r0, 256;\n@%p0 bra TRAP;\n";
+  const std::string text = ptx_kernel(data + begin(32) + end(32) + "ret;\nTRAP: trap;\n");
+  EXPECT_THAT(said(text), IsEmpty());
+  EXPECT_EQ(joint_of(text).run.scenarios, 1u);
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -292,14 +292,16 @@ private:
     const auto blocks = static_cast<uint32_t>(graph_.blocks.size());
     needed_.assign(graph_.register_count, kNotNeeded);
     // Who writes a register: (block, instruction) pairs by register.
-    std::vector<uint32_t> count(graph_.register_count + 1, 0);
+    std::vector<uint32_t>& count = first_writer_;
+    count.assign(graph_.register_count + 1, 0);
     for (const Block& block : graph_.blocks) {
       for (uint32_t i = block.first; i < block.last; ++i) {
         each_written(block.frame, i, [&](uint32_t r) { ++count[r + 1]; });
       }
     }
     for (size_t r = 1; r < count.size(); ++r) count[r] += count[r - 1];
-    std::vector<Site> writers(count.back());
+    std::vector<Site>& writers = writers_;
+    writers.resize(count.back());
     std::vector<uint32_t> cursor(count.begin(), count.end() - 1);
     for (uint32_t b = 0; b < blocks; ++b) {
       const Block& block = graph_.blocks[b];
@@ -350,8 +352,48 @@ private:
           if (meaning(i).action == Action::kLoad) need_memory(writers[n].frame, i);
         }
       }
-      if (!need_stores()) break;
+      if (!need_stores() && !need_checks()) break;
     }
+  }
+
+  // Checks that trap: what they ask decides nothing but their own trap, but behind them it holds. Worth keeping where
+  // it is about numbers that are followed anyway. True when that made anything new needed.
+  bool need_checks() {
+    bool again = false;
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Block& block = graph_.blocks[b];
+      if (decided_[b] || block.ending != Ending::kBranch || block.condition == kNone || block.successors.size() != 2)
+        continue;
+      if (control_.can_exit[block.successors[0]] == control_.can_exit[block.successors[1]]) continue;
+      bool concerns = false;
+      if (!is_simple(block.condition, kMostSimple, concerns) || !concerns) continue;
+      need_branch(b);
+      again = true;
+    }
+    return again;
+  }
+
+  // Whether a register is computed in a few steps from what is needed or a parameter of the kernel; `concerns`: whether
+  // anything of that is needed.
+  bool is_simple(uint32_t r, unsigned depth, bool& concerns) const {
+    if (needed_[r] == kExact) {
+      concerns = true;
+      return true;
+    }
+    if (depth == 0 || first_writer_[r + 1] - first_writer_[r] != 1) return false;
+    const Site& site = writers_[first_writer_[r]];
+    const Meaning& m = meaning(site.instruction);
+    if (m.action == Action::kLoad) {
+      const std::optional<uint64_t> p =
+          m.space == MemorySpace::kParam && site.frame == 0 ? parameter(site.frame, site.instruction) : std::nullopt;
+      concerns = concerns || (p && parameters_read_.contains(*p));
+      return p.has_value();
+    }
+    if (!computes_registers(m.action) || module_.instructions[site.instruction].guard != kNone) return false;
+    bool all = true;
+    each_read(site.frame, site.instruction,
+              [&](uint32_t source) { all = all && is_simple(source, depth - 1, concerns); });
+    return all;
   }
 
   // Formal parameters that are reached through their address as well as by their name (PTX ISA 5.1.6.4). An argument
@@ -903,8 +945,11 @@ private:
   static constexpr uint32_t kLongest = 24;  // the longer, the less likely it is to start from the same again
 
   bool only_computes(const Step& step) const {
-    if (step.kind != Step::Kind::kInstruction) return false;
-    switch (meaning(step.instruction).action) {
+    return step.kind == Step::Kind::kInstruction && computes_registers(meaning(step.instruction).action);
+  }
+  // Registers from registers.
+  static bool computes_registers(Action action) {
+    switch (action) {
       case Action::kPure:
       case Action::kCompare:
       case Action::kMulAdd:
@@ -1009,6 +1054,9 @@ private:
   std::unordered_map<uint32_t, uint32_t> roles_;                         // by instruction
   std::vector<Need> needed_;
   std::vector<uint32_t> work_;
+  std::vector<Site> writers_;           // of registers: those of register r from first_writer_[r] on
+  std::vector<uint32_t> first_writer_;  // and before first_writer_[r + 1]
+  static constexpr unsigned kMostSimple = 6;
   kernel::Control control_;
   std::vector<bool> runs_;     // by block: something in it matters
   std::vector<bool> decided_;  // by block: which way its branch goes matters
