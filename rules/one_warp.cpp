@@ -10,11 +10,20 @@ using cta::Sighting;
 
 void check_one_warp(Context& context) {
   for_each(context, {Fault::kSharedAlloc}, [&](const Sighting& s) {
+    const std::string warps = "(warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
+                              std::to_string(std::max(s.warp, s.other_warp)) + ")";
+    const uint32_t opcode = context.module().instructions[s.at].opcode;
+    if (context.program().meanings[opcode].form.op == ptx::Tcgen05::kDealloc) {
+      return draft(
+          s, report::Level::kError,
+          "several warps execute this dealloc " + warps +
+              " of one allocation: the first one frees it, perhaps while others still use it, and each one after "
+              "it traps or frees what another CTA owns by now; guard it so that one warp executes it");
+    }
     return draft(
         s, report::Level::kError,
-        "several warps execute this alloc (warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
-            std::to_string(std::max(s.warp, s.other_warp)) +
-            ") into one slot: each allocates, and only one address is kept; guard it so that one warp executes it");
+        "several warps execute this alloc " + warps +
+            " into one slot: each allocates, and only one address is kept; guard it so that one warp executes it");
   });
 }
 

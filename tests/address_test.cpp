@@ -81,6 +81,27 @@ TEST(Checks, WhatACheckTrapsOnDoesNotHappenBehindIt) {
   }
 }
 
+TEST(Addresses, AColumnThatGrowsWithRoundsThatNothingBounds) {
+  // The caller may see to it that %n is at most 256: no fault is shown, but nothing shows that there is none.
+  EXPECT_THAT(said(ptx_kernel(begin(256) + over_columns() + end(256))), ElementsAre("incomplete @store"));
+  // With a bound that is too large it is one for sure.
+  const std::string check = "setp.ne.s32 %p0, %n, 512;\n@%p0 bra TRAP;\n";
+  EXPECT_THAT(said(ptx_kernel(check + begin(256) + over_columns() + end(256) + "ret;\nTRAP: trap;\n")),
+              ElementsAre("error tmem-column-bounds @store"));
+}
+
+TEST(Addresses, ARingWithOneStageTooMany) {
+  auto kernel = [](const std::string& stages) {
+    return said(ptx_kernel(
+        begin(256) +
+        staged("shl.b32 %r13, %r10, 7;\nadd.u32 %r13, %r13, %tw;\n" + store("%r13", " // @store") + kWaitStores,
+               "add.u32 %r11, %r10, 1;\nsetp.eq.u32 %p8, %r11, " + stages + ";\nselp.b32 %r10, 0, %r11, %p8;\n") +
+        end(256)));
+  };
+  EXPECT_THAT(kernel("2"), IsEmpty());
+  EXPECT_THAT(kernel("3"), ElementsAre("error tmem-column-bounds @store"));
+}
+
 TEST(Checks, OfWhatNothingElseAsksStayOut) {
   // A check of data: no branch on it, no more states.
   const std::string data = "ld.global.u32 %r0, [%out];\nsetp.gt.s32 %p0, %r0, 256;\n@%p0 bra TRAP;\n";

@@ -251,6 +251,31 @@ TEST(Late, ACommitThatNobodyWaitsFor) {
                           "warning tmem-exit-in-flight `    ret;`"));
 }
 
+TEST(Late, ACommitThatALaterOneSpeaksFor) {
+  // Nobody waits for the first; the last one, behind which nothing was issued, tells of it.
+  const std::string two = elected(mma("%ta", "%no") + commit("empty", " // @first") + commit("full"));
+  const std::string other = elected(commit("full"));
+  const std::string inits = init("full", 1) + init("empty", 1);
+  EXPECT_THAT(said(ptx_kernel(begin(128, inits) + where("%w1", two) + wait("full", "0") + end(128))), IsEmpty());
+  // A commit of another thread does not.
+  EXPECT_THAT(
+      said(ptx_kernel(begin(128, inits) + where("%w1", elected(mma("%ta", "%no") + commit("empty", " // @first"))) +
+                      where("%w2", other) + wait("full", "0") + end(128))),
+      testing::Contains("warning tmem-commit-unwaited @first"));
+}
+
+TEST(Late, ADeallocThatSeveralWarpsExecute) {
+  const std::string free = release("%ta", 128, " // @dealloc");
+  EXPECT_THAT(said(ptx_kernel(begin(128) + store("%tw") + kWaitStores + join() + free)),
+              ElementsAre("error tmem-one-warp @dealloc"));
+  EXPECT_THAT(said(ptx_kernel(begin(128) + store("%tw") + kWaitStores + free)),
+              ElementsAre("error tmem-one-warp @dealloc"));
+  // Two places are two frees.
+  EXPECT_THAT(said(ptx_kernel(begin(128) + store("%tw") + kWaitStores + join() + where("%w0", release("%ta", 128)) +
+                              join() + where("%w1", free))),
+              ElementsAre("error tmem-double-dealloc @dealloc"));
+}
+
 // --- named barriers ---
 
 // Warp 1 writes columns of its lanes, warp 5 (of the next warpgroup, of the same lanes) reads them.

@@ -43,12 +43,14 @@ public:
       if (!scenario(p).nothing_new) ++flips;
     }
     // A commit that nobody ever waits for.
-    for (const auto& [commit, targets] : commit_targets_) {
-      if (stopped_ || std::any_of(targets.begin(), targets.end(), [&](uint32_t t) { return waited_.contains(t); }))
+    for (const auto& [commit, all] : committed_) {
+      if (stopped_ || !all.untold ||
+          std::any_of(all.targets.begin(), all.targets.end(), [&](uint32_t t) { return waited_.contains(t); }))
         continue;
       Sighting s;
       s.fault = Fault::kCommitUnwaited;
       s.at = commit;
+      s.warp = all.warp;
       add(std::move(s));
     }
     for (const auto& [alloc, scenarios] : left_live_) {
@@ -132,10 +134,26 @@ private:
       if (!doubtful) ++left_live_[alloc];
     }
     stopped_ = stopped_ || (!run.complete && !run.nothing_new);
-    for (auto& [commit, targets] : run.commit_targets) commit_targets_[commit].insert(targets.begin(), targets.end());
+    note_commits(run);
     waited_.insert(run.waited.begin(), run.waited.end());
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), std::move(run.other_trips), run.nothing_new};
+  }
+
+  // A commit that is waited for tells of all that its thread issued before it, and needs none of the earlier commits.
+  void note_commits(const Run& run) {
+    std::set<std::pair<uint32_t, uint32_t>> told;  // threads, as warp and lane, with a later one that is waited for
+    for (size_t n = run.commits.size(); n-- > 0;) {
+      const Run::Commit& c = run.commits[n];
+      if (c.covers) {
+        Committed& all = committed_[c.instruction];
+        all.warp = run.number_of(c.warp);
+        all.targets.insert(c.targets.begin(), c.targets.end());
+        all.untold = all.untold || !told.contains({c.warp, c.lane});
+      }
+      if (std::any_of(c.targets.begin(), c.targets.end(), [&](uint32_t t) { return run.waited.contains(t); }))
+        told.insert({c.warp, c.lane});
+    }
   }
 
   static std::array<uint32_t, 3> key_of(const Sighting& s) {
@@ -163,15 +181,18 @@ private:
     std::vector<Sighting>& all = out_.sightings;
     std::set<uint32_t> miscounted;  // inits of mbarriers that too many arrive on
     std::set<uint32_t> doubled;     // operations that both CTAs of a pair issue
+    std::set<uint32_t> shared;      // allocs and deallocs that several warps execute
     std::set<std::pair<uint32_t, uint32_t>> incomplete;
     for (const Sighting& s : all) {
       if (s.fault == Fault::kArrivalCount) miscounted.insert(s.other);
       if (s.fault == Fault::kPairLeader) doubled.insert(s.at);
+      if (s.fault == Fault::kSharedAlloc) shared.insert(s.at);
       if (s.fault == Fault::kNotComplete && s.sure) incomplete.insert({s.at, s.other});
     }
     const bool mixed = mixes_groups();
     std::erase_if(all, [&](const Sighting& s) {
       if (s.fault == Fault::kStuck && miscounted.contains(s.at)) return true;
+      if (s.fault == Fault::kFreeRace && shared.contains(s.at)) return true;  // one of them comes too early
       if (mixed && is_about_pairs(s.fault)) return true;
       if (odd_.contains(s.other) && (s.fault == Fault::kOutOfBounds || s.fault == Fault::kDeallocSize)) return true;
       if (s.fault == Fault::kHandoff && (incomplete.contains({s.other, s.at}) || incomplete.contains({s.at, s.other})))
@@ -215,7 +236,12 @@ private:
   Joint out_;
   std::map<std::array<uint32_t, 3>, size_t> sighting_;    // by fault, at and other: index into out_.sightings
   std::map<std::array<uint32_t, 3>, uint32_t> doubtful_;  // what only a doubtful scenario shows: its instruction
-  std::map<uint32_t, std::set<uint32_t>> commit_targets_;
+  struct Committed {
+    uint32_t warp = 0;           // of its CTA: one that executes it
+    std::set<uint32_t> targets;  // shared addresses
+    bool untold = false;         // at some time no later commit of its thread was waited for either
+  };
+  std::map<uint32_t, Committed> committed_;  // by instruction
   std::set<uint32_t> waited_;
   std::set<uint32_t> freed_;               // allocs that some scenario frees
   std::map<uint32_t, int64_t> left_live_;  // and those that some leave live: how many do

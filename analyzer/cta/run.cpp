@@ -656,7 +656,6 @@ void Run::guessed(uint32_t term) {
 static bool is_of_one_warp(Fault fault) {
   switch (fault) {
     case Fault::kOutOfBounds:
-    case Fault::kSharedAlloc:
     case Fault::kDeallocAddress:
     case Fault::kDeallocSize:
     case Fault::kForeignDealloc:

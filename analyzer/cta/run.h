@@ -137,6 +137,7 @@ public:
   void go();
   // Whether nothing touched Tensor Memory.
   bool idle() const { return operations_.empty(); }
+  uint32_t number_of(uint32_t warp) const { return warps_[warp]->number; }
   // Whether warps may have gone by guesses that do not agree.
   bool guesses_contradict() const { return followed_ != SIZE_MAX || globals_.first_contradiction() != SIZE_MAX; }
 
@@ -158,7 +159,13 @@ public:
   bool over_budget = false;
   bool nothing_new = false;  // what this policy wishes is ruled out: it goes the way the usual one does
   bool complete = false;     // every warp came to its end
-  std::map<uint32_t, std::set<uint32_t>> commit_targets;  // commit with operations before it -> shared addresses
+  // A commit as often as it was executed, in that order.
+  struct Commit {
+    uint32_t instruction = kNone, warp = 0, lane = 0;
+    std::vector<uint32_t> targets;  // shared addresses
+    bool covers = false;            // operations, that no commit before it does
+  };
+  std::vector<Commit> commits;
   std::set<uint32_t> allocs_freed,
       allocs_left;                // allocs some, and those not all of whose columns were freed in the end
   std::set<uint32_t> odd_allocs;  // allocs of a size that is not legal: their own rule says so

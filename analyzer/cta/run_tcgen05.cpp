@@ -131,6 +131,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
   if (!at.known) return;
   ++decided;
   const Allocation* of = at.allocation == UINT32_MAX ? nullptr : &allocations_[at.allocation];
+  bool outside = false;
   if (own) {
     if (of == nullptr) {
       bool any_live = false;
@@ -159,7 +160,8 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
     }
     // The first column is certain whatever the shape.
     const uint32_t sure = certain ? columns : 1;
-    if (of != nullptr && of->columns != 0 && (at.offset < 0 || at.column + sure > of->base + of->columns)) {
+    outside = of != nullptr && of->columns != 0 && (at.offset < 0 || at.column + sure > of->base + of->columns);
+    if (outside) {
       Sighting& s = see(Fault::kOutOfBounds, w, here, of->instruction);
       s.first = int64_t{at.column} - of->base;
       s.second = sure;
@@ -189,7 +191,7 @@ void Run::touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes,
     }
   });
   if (writes && own) wrote_.insert(here);
-  if (reads && !any_written && own && of != nullptr && of->live) {
+  if (reads && !any_written && own && of != nullptr && of->live && !outside) {
     const bool zero_trips = chose_trips && policy_.trips == 0;
     unwritten_reads_.push_back({id, w.index, of->instruction, columns, at.offset, zero_trips, ways_.size()});
   }
@@ -552,7 +554,10 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   Allocation& a = allocations_[of];
   if (a.rank != w.rank) return;
   if (!a.live) {
-    see(Fault::kDoubleDealloc, w, here, a.freed_by).other_warp = warps_[a.freed_warp]->number;
+    // One place that several warps come to is a guard that is missing.
+    const bool together = a.freed_by == here && a.freed_warp != w.index;
+    Sighting& s = together ? see(Fault::kSharedAlloc, w, here) : see(Fault::kDoubleDealloc, w, here, a.freed_by);
+    s.other_warp = warps_[a.freed_warp]->number;
     return;
   }
   const uint64_t freed_columns = size.value_or(a.columns);
@@ -823,8 +828,8 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
     const auto [it, fresh] = pair_issuers_.try_emplace({here, w.rank / 2}, w.rank);
     if (!fresh && it->second != w.rank) see(Fault::kPairLeader, w, here).other_rank = it->second;
   }
+  commits.push_back({here, w.index, lane, a.targets, covers});
   for (uint32_t t : a.targets) {
-    if (covers) commit_targets[here].insert(t);
     if (!reaches(w, t, here, w.commits)) return;
     if (find(t) == nullptr) {
       if (rank_of(t) == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
