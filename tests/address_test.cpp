@@ -90,6 +90,21 @@ TEST(Addresses, AColumnThatGrowsWithRoundsThatNothingBounds) {
               ElementsAre("error tmem-column-bounds @store"));
 }
 
+TEST(Addresses, AStageThatIsOrredIntoTheAddressOfAllColumns) {
+  const std::string access =
+      "shl.b32 %r13, %r10, 7;\nor.b32 %r13, %r13, %tw;\n" + store("%r13", " // @store") + kWaitStores;
+  auto kernel = [&](unsigned columns, const std::string& stages) {
+    return said(ptx_kernel(begin(columns) +
+                           staged(access, "add.u32 %r11, %r10, 1;\nand.b32 %r10, %r11, " + stages + ";\n") +
+                           end(columns)));
+  };
+  // All 512 columns begin at column 0.
+  EXPECT_THAT(kernel(512, "3"), IsEmpty());
+  EXPECT_THAT(kernel(512, "7"), ElementsAre("error tmem-column-bounds @store"));
+  // Where 256 begin is another matter.
+  EXPECT_THAT(kernel(256, "1"), testing::Each(testing::StartsWith("incomplete @store")));
+}
+
 TEST(Addresses, ARingWithOneStageTooMany) {
   auto kernel = [](const std::string& stages) {
     return said(ptx_kernel(

@@ -465,7 +465,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
       }
     }
   }
-  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index);
+  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index, columns);
   const auto id = static_cast<uint32_t>(allocations_.size());
   allocation_of_[address.base] = id;
   Allocation a;

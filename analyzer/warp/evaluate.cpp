@@ -1241,12 +1241,14 @@ private:
   }
 
   void alloc(uint32_t n, const Value& slot, const Value& columns, uint32_t lanes) {
-    const Value address = terms_.allocation(n, setting_.warp | (uint64_t{setting_.rank} << 32));
+    const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
+    const Value address =
+        terms_.allocation(n, setting_.warp | (uint64_t{setting_.rank} << 32),
+                          sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())));
     Protocol& p = change();
     Held& held = held_of(p.held, address.base);
     held.step = n;
     held.live = static_cast<uint8_t>(std::min(2, held.live + 1));
-    const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
     // Of several sizes that it may have, the largest: it asks for no more than that, whichever it is.
     if (!sizes.empty() && sizes.back() < p.smallest) {
       p.smallest = sizes.back();

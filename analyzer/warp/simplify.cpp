@@ -285,7 +285,9 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       const uint64_t middle = all & ~certain;
       if (o.op == Op::kAnd) {
         if (m == all) return s;
-        if ((m & middle) == 0) return Value::of(s.number & m);
+        // An allocation that can only start at column 0 is still that allocation.
+        const bool is_place = terms_[s.base].kind == TermKind::kAllocation && (m & 0xffff) == 0xffff;
+        if ((m & middle) == 0 && !is_place) return Value::of(s.number & m);
         if ((m & middle) == middle) {
           Value out = s;
           out.number = (s.number & middle) | (s.number & certain & m);

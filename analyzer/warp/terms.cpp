@@ -268,12 +268,16 @@ Value Terms::opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_
   return v;
 }
 
-Value Terms::allocation(uint64_t site, uint64_t part) {
+Value Terms::allocation(uint64_t site, uint64_t part, uint64_t columns) {
+  // Lane 0, a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2), with all its columns below 512.
+  constexpr uint64_t kAll = 512;
+  constexpr uint64_t kUnit = 32;
+  const uint64_t last = columns < kUnit ? kAll - kUnit : kAll - std::min(columns, kAll);
+  const uint64_t zero_bits = ~((std::bit_ceil(last + 1) - 1) & ~(kUnit - 1));
   Value v;
-  v.base = intern(TermKind::kAllocation, 32, {}, site, part, nullptr, 0, nullptr, [](Term& term) {
-    // Lane 0, a column below 512 and a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2).
-    term.zero_bits = ~uint64_t{0x1e0};
-  });
+  v.base = intern(TermKind::kAllocation, 32, {}, site, part, nullptr, 0, nullptr,
+                  [zero_bits](Term& term) { term.zero_bits = zero_bits; });
+  set_zero_bits(v.base, terms_[v.base].zero_bits & zero_bits);
   return v;
 }
 

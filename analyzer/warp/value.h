@@ -274,7 +274,8 @@ public:
 
   Value opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
                uint64_t zero_bits = 0);
-  Value allocation(uint64_t site, uint64_t part);
+  // The address that an alloc of that many columns writes; 0: not known how many.
+  Value allocation(uint64_t site, uint64_t part, uint64_t columns);
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
