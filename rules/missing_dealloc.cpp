@@ -67,6 +67,15 @@ void check_missing_dealloc(Context& context) {
       }
     }
   }
+  // One that another warp frees, on some paths.
+  for_each(context, {cta::Fault::kLeak}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+    if (!said.insert(s.at).second) return std::nullopt;
+    return draft(
+        s, report::Level::kError,
+        "allocated columns are not freed on a path to the end of the kernel: the warp that frees them elsewhere "
+        "does not come to its dealloc; every allocation must be deallocated before exit, or later kernels on "
+        "this SM wait for the columns forever");
+  });
   // A dealloc that is there, but that no warp comes to: the one that should be the last is never the last.
   for_each(context, {cta::Fault::kNeverFreed}, [&](const cta::Sighting& s) -> std::optional<Draft> {
     if (said.contains(s.at)) return std::nullopt;

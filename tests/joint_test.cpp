@@ -276,6 +276,20 @@ TEST(Late, ADeallocThatSeveralWarpsExecute) {
               ElementsAre("error tmem-double-dealloc @dealloc"));
 }
 
+TEST(Late, ColumnsThatAnotherWarpFreesOnSomePathsOnly) {
+  auto kernel = [](const std::string& leave, const std::string& free) {
+    return said(ptx_kernel(begin(128) + store("%tw") + kWaitStores + join() + leave +
+                           where("%w1", free + release("%ta", 128))));
+  };
+  EXPECT_THAT(kernel("", ""), IsEmpty());
+  const std::string none = "setp.eq.u32 %p1, %n, 0;\n";
+  EXPECT_THAT(kernel(none + "@%p1 ret;\n", ""), ElementsAre("error tmem-missing-dealloc @alloc"));
+  EXPECT_THAT(kernel("", none + "@%p1 ret;\n"), ElementsAre("error tmem-missing-dealloc @alloc"));
+  // What is read from memory decides it.
+  EXPECT_THAT(kernel("", "ld.global.u32 %r20, [%out];\nsetp.eq.u32 %p1, %r20, 0;\n@%p1 ret;\n"),
+              ElementsAre("error tmem-missing-dealloc @alloc"));
+}
+
 // --- named barriers ---
 
 // Warp 1 writes columns of its lanes, warp 5 (of the next warpgroup, of the same lanes) reads them.

@@ -115,12 +115,13 @@ private:
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
     // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
     const bool idle = run.idle() && (!policy.flipped.empty() || policy.trips != Policy{}.trips);
-    if (!idle) {
-      const auto decisions = std::make_shared<const std::vector<Decision>>(std::move(run.decisions));
-      for (Sighting& s : run.sightings) {
-        s.scenario = decisions;
-        add(std::move(s));
-      }
+    const bool doubtful = idle || !run.doubtful.empty() || run.guesses_contradict();
+    const auto decisions = std::make_shared<const std::vector<Decision>>(std::move(run.decisions));
+    for (Sighting& s : run.sightings) {
+      // Columns that stay allocated are missed by others whatever the CTA did with them.
+      if (s.fault == Fault::kLeak ? run.guesses_contradict() || !run.doubtful.empty() : idle) continue;
+      s.scenario = decisions;
+      add(std::move(s));
     }
     for (const Sighting& s : run.doubtful) doubtful_.try_emplace(key_of(s), s.at == kNone ? s.other : s.at);
     for (const warp::Uncertain& u : run.uncertain) {
@@ -129,7 +130,6 @@ private:
     }
     freed_.insert(run.allocs_freed.begin(), run.allocs_freed.end());
     // What is never known to be so in a scenario that is not to be believed is not known to be so.
-    const bool doubtful = idle || !run.doubtful.empty() || run.guesses_contradict();
     for (uint32_t alloc : run.allocs_left) {
       if (!doubtful) ++left_live_[alloc];
     }
@@ -181,17 +181,20 @@ private:
     std::vector<Sighting>& all = out_.sightings;
     std::set<uint32_t> miscounted;  // inits of mbarriers that too many arrive on
     std::set<uint32_t> doubled;     // operations that both CTAs of a pair issue
+    std::set<uint32_t> foreign;     // allocs that another warp frees
     std::set<uint32_t> shared;      // allocs and deallocs that several warps execute
     std::set<std::pair<uint32_t, uint32_t>> incomplete;
     for (const Sighting& s : all) {
       if (s.fault == Fault::kArrivalCount) miscounted.insert(s.other);
       if (s.fault == Fault::kPairLeader) doubled.insert(s.at);
       if (s.fault == Fault::kSharedAlloc) shared.insert(s.at);
+      if (s.fault == Fault::kForeignDealloc) foreign.insert(s.other);
       if (s.fault == Fault::kNotComplete && s.sure) incomplete.insert({s.at, s.other});
     }
     const bool mixed = mixes_groups();
     std::erase_if(all, [&](const Sighting& s) {
       if (s.fault == Fault::kStuck && miscounted.contains(s.at)) return true;
+      if (s.fault == Fault::kLeak && (!foreign.contains(s.at) || shared.contains(s.at))) return true;    // each warp is followed by itself
       if (s.fault == Fault::kFreeRace && shared.contains(s.at)) return true;  // one of them comes too early
       if (mixed && is_about_pairs(s.fault)) return true;
       if (odd_.contains(s.other) && (s.fault == Fault::kOutOfBounds || s.fault == Fault::kDeallocSize)) return true;

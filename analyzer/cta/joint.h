@@ -45,21 +45,22 @@ enum class Fault : uint8_t {
   kAfterRelinquish,   // at: the alloc; other: the relinquish
   kNoRelinquish,      // at: the alloc
   kNeverFreed,        // at: the alloc: live in the end of every scenario; number: how many those were
-  kCommitUnwaited,    // at: the commit
-  kExitInFlight,      // at: the exit; other: the operation
-  kManyThreads,       // at: the mma, cp, shift or commit
-  kArrivalCount,      // at: the arrive; other: the init; numbers: count, arrivals
-  kFence,             // at: the wait; other: the arrive; third: the access
-  kNoFence,           // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
-  kProxyFence,        // at: the mma or cp; other: the store
-  kPairFree,          // at: the dealloc; other: what is not joined
-  kPairFreeLoads,     // the same, of the peer's own loads and stores only
-  kPairFreeOrder,     // at: the dealloc; other: the peer's
-  kPairStart,         // at: the access that reaches the peer; other: the peer's alloc or init, or kNone
-  kPairLeader,        // at: the operation issued by both CTAs
-  kPairMask,          // at: the commit; numbers: mask, rank
-  kClusterExit,       // at: the operation; other: the exit of the CTA that it reaches
-  kStuck,  // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
+  kLeak,  // at: the alloc: live in the end of this scenario, while a warp that did not make it frees it in others
+  kCommitUnwaited,  // at: the commit
+  kExitInFlight,    // at: the exit; other: the operation
+  kManyThreads,     // at: the mma, cp, shift or commit
+  kArrivalCount,    // at: the arrive; other: the init; numbers: count, arrivals
+  kFence,           // at: the wait; other: the arrive; third: the access
+  kNoFence,         // at: an access; other: the one before it, ordered without tcgen05.fence; one per kernel
+  kProxyFence,      // at: the mma or cp; other: the store
+  kPairFree,        // at: the dealloc; other: what is not joined
+  kPairFreeLoads,   // the same, of the peer's own loads and stores only
+  kPairFreeOrder,   // at: the dealloc; other: the peer's
+  kPairStart,       // at: the access that reaches the peer; other: the peer's alloc or init, or kNone
+  kPairLeader,      // at: the operation issued by both CTAs
+  kPairMask,        // at: the commit; numbers: mask, rank
+  kClusterExit,     // at: the operation; other: the exit of the CTA that it reaches
+  kStuck,           // at: the init of the mbarrier; other: the wait; third: an arrive; numbers: count, arrivals, phase
 };
 
 struct Decision {

@@ -986,6 +986,9 @@ void Run::finish() {
     if (seen) continue;
     see(Fault::kClusterExit, *warps_[r.warp], r.instruction, last_exit[r.rank]).other_rank = r.rank;
   }
+  for (const Allocation& a : allocations_) {
+    if (a.live) see(Fault::kLeak, *warps_[a.warp], a.instruction);
+  }
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     if (relinquished_.contains(rank)) continue;
     for (const Allocation& a : allocations_) {

@@ -269,9 +269,9 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
           return sum(Value::of(1), apply(op(Op::kAnd, 1), inverse, other), ~uint64_t{0}, 64);
         }
       }
+      if (s != t && o.op != Op::kAnd && (ones_of(s) & ones_of(t) & all) == 0) return sum(s, t, 1, w);
       if (t.base != 0) {
         if (s == t) return o.op == Op::kXor ? Value::of(0) : s;
-        if (o.op != Op::kAnd && (~zero_bits(s, 0) & ~zero_bits(t, 0) & all) == 0) return sum(s, t, 1, w);
         // Operands in one order, so that equal operations are equal terms.
         if (s.base > t.base || (s.base == t.base && s.number > t.number)) {
           const Value ordered[2] = {t, s};
@@ -285,9 +285,7 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
       const uint64_t middle = all & ~certain;
       if (o.op == Op::kAnd) {
         if (m == all) return s;
-        // An allocation that can only start at column 0 is still that allocation.
-        const bool is_place = terms_[s.base].kind == TermKind::kAllocation && (m & 0xffff) == 0xffff;
-        if ((m & middle) == 0 && !is_place) return Value::of(s.number & m);
+        if ((m & middle) == 0) return Value::of(s.number & m);
         if ((m & middle) == middle) {
           Value out = s;
           out.number = (s.number & middle) | (s.number & certain & m);

@@ -272,13 +272,26 @@ Value Terms::allocation(uint64_t site, uint64_t part, uint64_t columns) {
   // Lane 0, a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2), with all its columns below 512.
   constexpr uint64_t kAll = 512;
   constexpr uint64_t kUnit = 32;
-  const uint64_t last = columns < kUnit ? kAll - kUnit : kAll - std::min(columns, kAll);
-  const uint64_t zero_bits = ~((std::bit_ceil(last + 1) - 1) & ~(kUnit - 1));
   Value v;
   v.base = intern(TermKind::kAllocation, 32, {}, site, part, nullptr, 0, nullptr,
-                  [zero_bits](Term& term) { term.zero_bits = zero_bits; });
-  set_zero_bits(v.base, terms_[v.base].zero_bits & zero_bits);
+                  [](Term& term) { term.zero_bits = ~(kAll - kUnit); });
+  const uint64_t last = columns < kUnit ? kAll - kUnit : kAll - std::min(columns, kAll);
+  uint64_t& starts = starts_[v.base];
+  starts |= (std::bit_ceil(last + 1) - 1) & ~(kUnit - 1);
   return v;
+}
+
+uint64_t Terms::ones_of(const Value& value) const {
+  // The sum of what has no bits in common.
+  uint64_t ones = number_in(value, 0);
+  bool apart = value.plain == 0;
+  for (const Part part : parts(value.base)) {
+    const auto starts = starts_.find(part.term);
+    const uint64_t own = (starts != starts_.end() ? starts->second : ~terms_[part.term].zero_bits) * part.coefficient;
+    apart = apart && std::has_single_bit(part.coefficient) && (ones & own) == 0;
+    ones |= own;
+  }
+  return apart ? ones : ~zero_bits(value, 0);
 }
 
 uint32_t Terms::join(uint64_t site, uint64_t part, uint64_t loops, unsigned width) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -276,6 +277,8 @@ public:
                uint64_t zero_bits = 0);
   // The address that an alloc of that many columns writes; 0: not known how many.
   Value allocation(uint64_t site, uint64_t part, uint64_t columns);
+  // The bits that a value may have in lane 0, with what is known of where its allocation starts.
+  uint64_t ones_of(const Value& value) const;
   // The join term of a site; its set is empty until `widen` and `list` are used.
   uint32_t join(uint64_t site, uint64_t part, uint64_t loops, unsigned width);
   Term& mutable_term(uint32_t term) { return terms_[term]; }
@@ -422,7 +425,8 @@ private:
   bool collect_joins(uint32_t base, std::vector<uint32_t>& joins, unsigned depth) const;
 
   Growing<Term> terms_;
-  Kept<Value> args_;  // of all terms
+  std::unordered_map<uint32_t, uint64_t> starts_;  // of allocations: the bits of the columns that they may start at
+  Kept<Value> args_;                               // of all terms
   Kept<uint64_t> coefficients_;
   std::vector<Lanes> tables_;
   std::vector<Interval> spreads_;  // by table: its smallest and largest offset
