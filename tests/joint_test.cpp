@@ -290,6 +290,37 @@ TEST(Late, ColumnsThatAnotherWarpFreesOnSomePathsOnly) {
               ElementsAre("error tmem-missing-dealloc @alloc"));
 }
 
+// --- none yet ---
+
+TEST(NoneYet, WhatMemoryHoldsIsNotTheNumberForIt) {
+  // Warp 1 issues an mma for each word of memory and commits; warp 0 keeps the last word, waits for the mma before it
+  // asks for the next one, and frees.
+  auto kernel = [](const std::string& none, const std::string& test) {
+    const std::string words = "ld.global.u32 %r30, [%d10];\nadd.u64 %d10, %d10, 4;\n";
+    const std::string issue = "mov.u64 %d10, %out;\nmov.u32 %r31, 0;\nISSUE:\n" + words + wait("empty", "%r32") +
+                              mma("%ta", "%no") + commit("full") +
+                              "xor.b32 %r32, %r32, 1;\nadd.u32 %r31, %r31, 1;\nsetp.lt.u32 %p1, %r31, %n;\n@%p1 bra "
+                              "ISSUE;\n";
+    auto put = [] {
+      return wait("full", "%r33") + load("%tw", " // @load") + kWaitLoads +
+             "tcgen05.fence::before_thread_sync;\nbar.warp.sync 0xffffffff;\nxor.b32 %r33, %r33, 1;\n" +
+             elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n");
+    };
+    return said(ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) + "mov.u32 %r32, 1;\nmov.u32 %r33, 0;\n" +
+                           where("%w1", elected(issue)) +
+                           where("%w0", "mov.u32 %r40, " + none + ";\nmov.u64 %d10, %out;\nmov.u32 %r31, 0;\nTAKE:\n" +
+                                            words + "setp.eq.s32 %p2, %r40, " + test + ";\n@%p2 bra FIRST;\n" + put() +
+                                            "FIRST:\nmov.u32 %r40, %r30;\nadd.u32 %r31, %r31, 1;\nsetp.lt.u32 %p1, "
+                                            "%r31, %n;\n@%p1 bra TAKE;\nsetp.eq.s32 %p3, %r40, " +
+                                            test + ";\n@%p3 bra LAST;\n" + put() + "LAST:\n" +
+                                            release("%ta", 128, " // @dealloc"))));
+  };
+  EXPECT_THAT(kernel("-1", "-1"), IsEmpty());
+  EXPECT_THAT(kernel("0x7fffffff", "0x7fffffff"), IsEmpty());
+  // A number that memory may well hold.
+  EXPECT_THAT(kernel("-1", "5"), testing::Not(IsEmpty()));
+}
+
 // --- named barriers ---
 
 // Warp 1 writes columns of its lanes, warp 5 (of the next warpgroup, of the same lanes) reads them.

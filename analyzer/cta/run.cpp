@@ -1030,6 +1030,8 @@ bool Run::choose(Warp& w, uint32_t b, bool* unusual) {
     note_other_trips([&](uint32_t trips) { return done < trips; });
     return in0 == (done < policy_.trips);
   }
+  // What memory holds is not the number that the kernel itself takes for "none yet".
+  if (const int8_t none_yet = program_.code[b].none_yet; none_yet >= 0) return none_yet == 1;
   if (ground_.control.can_exit[s0] != ground_.control.can_exit[s1]) {
     const std::array<uint32_t, 2> ahead = ground_.events_ahead(b);
     const bool exit_first = ground_.control.can_exit[s0];

@@ -611,10 +611,62 @@ private:
           ++stretch_;
         }
       }
+      if (block.condition != kNone && block.ending == Ending::kBranch) code.none_yet = none_yet_way(block);
       if (block.call == Block::Call::kEnter) emit_arguments(b);
       code.last = static_cast<uint32_t>(out_.steps.size());
       if (block.successors.size() > 1 && !decided_[b] && control_.after[b] != kNone) code.skip_to = control_.after[b];
     }
+  }
+
+  bool has_one_writer(uint32_t r) const { return first_writer_[r + 1] - first_writer_[r] == 1; }
+
+  // The register that a register is a copy of.
+  uint32_t original(uint32_t r) const {
+    constexpr unsigned kMostCopies = 8;
+    for (unsigned n = 0; n < kMostCopies && has_one_writer(r); ++n) {
+      const Site& site = writers_[first_writer_[r]];
+      const Operand* from = copied(site);
+      if (from == nullptr || from->kind != Operand::Kind::kRegister) break;
+      r = reg(site.frame, *from);
+    }
+    return r;
+  }
+  // What an instruction copies as it is.
+  const Operand* copied(const Site& site) const {
+    const Instruction& instruction = module_.instructions[site.instruction];
+    const Operand* operands = module_.operands_of(instruction);
+    const bool copies = meaning(site.instruction).action == Action::kMove && instruction.operand_count == 2 &&
+                        instruction.guard == kNone && operands[0].kind == Operand::Kind::kRegister;
+    return copies ? &operands[1] : nullptr;
+  }
+
+  // Code::none_yet.
+  int8_t none_yet_way(const Block& block) const {
+    const uint32_t condition = original(block.condition);
+    if (!has_one_writer(condition)) return -1;
+    const Site* site = &writers_[first_writer_[condition]];
+    const Meaning& m = meaning(site->instruction);
+    if (m.action != Action::kCompare) return -1;
+    const Instruction& compare = module_.instructions[site->instruction];
+    const Operand* operands = module_.operands_of(compare);
+    if (m.operation.op != Op::kEq || m.combine != Meaning::Combine::kNone || compare.operand_count != 3) return -1;
+    const Operand& variable = operands[1];
+    if (variable.kind != Operand::Kind::kRegister || operands[2].kind != Operand::Kind::kInteger) return -1;
+    // Small numbers are indexes and flags that memory may hold as well.
+    const uint64_t none = truncate(static_cast<uint64_t>(operands[2].value), m.operation.width);
+    if (none < truncate(~uint64_t{0}, m.operation.width - 1u)) return -1;
+    const uint32_t r = original(reg(site->frame, variable));
+    bool begins_so = false;
+    bool gets_another = false;
+    for (uint32_t n = first_writer_[r]; n < first_writer_[r + 1]; ++n) {
+      const Operand* from = copied(writers_[n]);
+      const bool number = from != nullptr && from->kind == Operand::Kind::kInteger;
+      begins_so = begins_so || (number && truncate(static_cast<uint64_t>(from->value), m.operation.width) == none);
+      gets_another = gets_another || !number;
+    }
+    if (!begins_so || !gets_another) return -1;
+    const bool first_if_equal = m.invert == block.condition_negated;
+    return first_if_equal ? 0 : 1;
   }
 
   // The loads of all of some registers, which are mostly the same ones again and again.

@@ -72,7 +72,10 @@ struct Code {
   // Set where nothing that matters depends on which way the block's branch goes: the block that all of its ways meet
   // in.
   uint32_t skip_to = kNone;
-  uint32_t condition = kNone;     // register that decides the block's branch
+  uint32_t condition = kNone;  // register that decides the block's branch
+  // The way (0 or 1, in Block::successors) of a branch that asks whether a variable still has the number that it began
+  // with, "none yet", as other definitions of it give it something else; else -1.
+  int8_t none_yet = -1;
   std::vector<uint32_t> live_in;  // registers, ascending
   std::vector<uint32_t> loads;    // Program::loads that this block issues
 };
