@@ -290,6 +290,28 @@ TEST(Late, ColumnsThatAnotherWarpFreesOnSomePathsOnly) {
               ElementsAre("error tmem-missing-dealloc @alloc"));
 }
 
+// --- polls of several mbarriers in one loop ---
+
+TEST(Polls, OfSeveralMbarriersEndWhenAllAreOver) {
+  // All warps poll two mbarriers in turn until each was complete once; warp 1 commits to both.
+  auto kernel = [](const std::string& commits, const std::string& second) {
+    const std::string polls =
+        "mov.pred %p1, %no;\nmov.pred %p2, %no;\nSPIN:\n@%p1 bra OTHER;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 %p1, [full], 0;\nOTHER:\n@%p2 bra TEST;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 %p2, [" +
+        second + "], 0;\nTEST:\nand.pred %p3, %p1, %p2;\n@!%p3 bra SPIN;\n";
+    return ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) +
+                      where("%w1", elected(mma("%ta", "%no") + commits)) + polls +
+                      "tcgen05.fence::after_thread_sync;\n" + load("%tw", " // @load") + kWaitLoads + end(128));
+  };
+  const std::string both = kernel(commit("full") + commit("empty"), "empty");
+  EXPECT_THAT(said(both), IsEmpty());
+  EXPECT_LT(joint_of(both).run.steps, 2000u);
+  // One of them never is.
+  EXPECT_THAT(said(kernel(commit("full"), "empty")),
+              ElementsAre("warning tmem-mbarrier-count `mbarrier.init.shared::cta.b64 [empty], 1;`"));
+}
+
 // --- none yet ---
 
 TEST(NoneYet, WhatMemoryHoldsIsNotTheNumberForIt) {

@@ -760,7 +760,7 @@ void Run::resume(Warp& w, Warp::Group group) {
   w.machine.registers = std::move(group.registers);
   w.machine.present = group.at.lanes;
   w.step = group.step;
-  w.failed = {kNone, 0};
+  w.failed.clear();
   w.state = State::kReady;
   if (group.parked == State::kNamed) {
     w.named = group.named;
@@ -1432,6 +1432,12 @@ Mbarrier* Run::find(uint32_t address) {
   return it == mbarriers_.end() || !it->second.live ? nullptr : &it->second;
 }
 
+// Whether the phase that a try_wait was too early for is over.
+bool Run::is_over(const Warp::Failed& failed) {
+  const Mbarrier* b = find(failed.address);
+  return b == nullptr || b->phase != failed.phase;
+}
+
 void Run::settle(Mbarrier& b) {
   while (b.settled() && b.pending <= 0) {
     b.done.join(b.arriving);
@@ -1445,7 +1451,10 @@ void Run::settle(Mbarrier& b) {
     b.copied_from_afar.clear();
     if (b.count == 0) break;
     for (const std::unique_ptr<Warp>& w : warps_) {
-      if (w->state == State::kMbarrier && find(w->address) == &b && b.phase != w->phase) w->state = State::kReady;
+      if (w->state == State::kMbarrier && std::any_of(w->failed.begin(), w->failed.end(), [&](const Warp::Failed& f) {
+            return find(f.address) == &b && is_over(f);
+          }))
+        w->state = State::kReady;
     }
   }
 }
@@ -1514,7 +1523,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
     ++asked;
     ++decided;
     if (b->complete(static_cast<uint32_t>(*parity))) {
-      w.failed = {kNone, 0};
+      w.failed.clear();
       const bool immediate = b->phase == 0;
       if (!immediate) {
         w.known.any.join(b->done.any);
@@ -1535,13 +1544,16 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
               [&] { return std::string("waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1)); });
       return true;
     }
-    if (w.failed == std::pair{n, b->phase}) {
+    const Warp::Failed now{n, static_cast<uint32_t>(*address), b->phase};
+    if (std::find(w.failed.begin(), w.failed.end(), now) != w.failed.end()) {
       w.state = State::kMbarrier;
       w.address = static_cast<uint32_t>(*address);
       w.phase = b->phase;
       return false;
     }
-    w.failed = {n, b->phase};
+    // Of one that has gone on since, it was another phase that failed.
+    std::erase_if(w.failed, [&](const Warp::Failed& f) { return is_over(f); });
+    w.failed.push_back(now);
     write_result(Value::of(0));
     return true;
   }

@@ -201,7 +201,12 @@ private:
     uint32_t exited = 0;  // lanes
     // What it waits for.
     uint32_t address = 0, phase = 0;
-    std::pair<uint32_t, uint32_t> failed{kNone, 0};  // a try_wait that was not complete: its step and its phase
+    // The try_waits that were not complete, since one was: a warp that comes to one of them again waits for them all.
+    struct Failed {
+      uint32_t step = kNone, address = 0, phase = 0;
+      bool operator==(const Failed&) const = default;
+    };
+    std::vector<Failed> failed;
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
     std::vector<uint32_t> rounds;  // by loop
@@ -323,6 +328,7 @@ private:
 
   // Barriers
   Mbarrier* find(uint32_t address);
+  bool is_over(const Warp::Failed& failed);
   void arrive(Mbarrier& b, uint32_t count, const Knowledge& knowledge, uint32_t instruction);
   void settle(Mbarrier& b);
   void check_named(uint32_t rank, uint32_t id);
