@@ -60,6 +60,22 @@ TEST(Addresses, ACounterWithoutAnEndIsNoStage) {
               testing::Contains("incomplete @load0"));
 }
 
+TEST(Addresses, OfAnArrayThatOneLaneKeepsToItself) {
+  // The addresses of two accumulators, in local memory, by the number of the round.
+  auto kernel = [](const std::string& second, const std::string& rounds) {
+    const std::string issue = "st.local.u32 [kept], %ta;\nadd.u32 %r20, %ta, " + second +
+                              ";\nst.local.u32 [kept+4], %r20;\nmov.u64 %d1, kept;\nmov.u32 %r21, 0;\nROUND:\n"
+                              "and.b32 %r22, %r21, 1;\nmul.wide.u32 %d2, %r22, 4;\nadd.u64 %d2, %d2, %d1;\n"
+                              "ld.local.u32 %r23, [%d2];\n" +
+                              mma("%r23", "%no", " // @mma") + "add.u32 %r21, %r21, 1;\nsetp.lt.u32 %p1, %r21, " +
+                              rounds + ";\n@%p1 bra ROUND;\n" + commit("full");
+    return said(ptx_kernel(".local .align 8 .b8 kept[8];\n" + begin(256, init("full", 1)) +
+                           where("%w1", elected(issue)) + wait("full", "0") + end(256)));
+  };
+  EXPECT_THAT(kernel("128", "%n"), IsEmpty());
+  EXPECT_THAT(kernel("256", "4"), ElementsAre("error tmem-column-bounds @mma"));
+}
+
 // --- checks that trap ---
 
 // Stores over %n columns, a loop from memory's point of view: only a check bounds it.

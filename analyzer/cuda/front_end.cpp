@@ -24,10 +24,10 @@ TranslateFunction* clang_front_end(std::string& problem) {
       why = "the Clang front end is not of this version of tmemlint";
       return nullptr;
     }
-    why =
-        "tmemlint was built without its Clang front end; install libclang-22-dev, llvm-22-dev and clang-22 (Debian) "
-        "and "
-        "build again (scripts/tmemlint does both)";
+    why = std::string("the Clang front end is missing: ") + kModule + " is neither in " + folder.string() + " nor in " +
+          (folder.parent_path() / "lib/tmemlint").string() +
+          "; keep it beside the program, or, if it was built without it, install libclang-22-dev, llvm-22-dev and "
+          "clang-22 (Debian) and build again (scripts/tmemlint does both)";
     return nullptr;
   }();
   if (function == nullptr) problem = why;

@@ -911,8 +911,8 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     } else {
       writes.add(at, record);
     }
-  } else if ((lanes & existing_) != existing_) {
-    // Private memory of some lanes only.
+  } else if ((lanes & existing_) != existing_ && memory.touches(at, bytes)) {
+    // Private memory of some lanes only. What is in other lanes where nothing was written yet is nobody's to read.
     const std::optional<Value> old = memory.load(terms_, at, bytes);
     stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
   }
