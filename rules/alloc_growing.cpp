@@ -1,5 +1,6 @@
 // tmem-alloc-growing: the sizes of a CTA's allocations must not grow in execution order (ISA 9.7.16.7.1).
 #include <algorithm>
+#include <set>
 
 #include "rules/sightings.h"
 
@@ -8,6 +9,7 @@ namespace tmemlint::rules {
 namespace {
 
 void check_alloc_growing(Context& context) {
+  std::set<uint32_t> said;  // allocs
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
@@ -30,14 +32,17 @@ void check_alloc_growing(Context& context) {
       d.related.emplace_back(earlier, "the earlier alloc, of " + asked + " columns");
       d.warp = &w;
       d.node = e.node;
+      said.insert(e.instruction);
       context.report(std::move(d));
     }
   }
-  // Allocs of different warps, where a join orders them.
-  for_each(context, {cta::Fault::kGrowing}, [&](const cta::Sighting& s) {
+  // Allocs of different warps, where a join orders them, and sizes that a condition selects.
+  for_each(context, {cta::Fault::kGrowing}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+    if (s.other_warp == s.warp && said.contains(s.at)) return std::nullopt;
+    const std::string whose = s.other_warp == s.warp ? "" : " of warp " + std::to_string(s.other_warp);
     Draft d = draft(s, report::Level::kError,
-                    "this alloc asks for " + std::to_string(s.second) + " columns after an earlier alloc of warp " +
-                        std::to_string(s.other_warp) + " asked for " + std::to_string(s.first) +
+                    "this alloc asks for " + std::to_string(s.second) + " columns after an earlier alloc" + whose +
+                        " asked for " + std::to_string(s.first) +
                         ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the "
                         "larger one first");
     d.related.emplace_back(s.other, "the earlier alloc, of " + std::to_string(s.first) + " columns");

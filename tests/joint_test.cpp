@@ -290,6 +290,39 @@ TEST(Late, ColumnsThatAnotherWarpFreesOnSomePathsOnly) {
               ElementsAre("error tmem-missing-dealloc @alloc"));
 }
 
+// --- numbers that a condition selects ---
+
+TEST(Selections, EachOfTheSizesIsTried) {
+  const std::string size = "setp.gt.u32 %p1, %n, 7;\nselp.b32 %r20, 64, 128, %p1;\n";
+  auto kernel = [&](const std::string& columns, const std::string& offset, const std::string& freed) {
+    return said(ptx_kernel(
+        size +
+        where("%w0", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], " + columns + "; // @alloc\n") +
+        join() + "ld.shared.b32 %ta, [slot];\n" +
+        where("%w0", "add.u32 %tw, %ta, " + offset + ";\n" + store("%tw", " // @store") + kWaitStores +
+                         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, " + freed + "; // @dealloc\n")));
+  };
+  EXPECT_THAT(kernel("%r20", "60", "%r20"), IsEmpty());
+  EXPECT_THAT(kernel("%r20", "60", "64"), ElementsAre("error tmem-dealloc-mismatch @dealloc"));
+  EXPECT_THAT(kernel("%r20", "60", "128"), ElementsAre("error tmem-dealloc-mismatch @dealloc"));
+  EXPECT_THAT(kernel("64", "60", "%r20"), ElementsAre("error tmem-dealloc-mismatch @dealloc"));
+  EXPECT_THAT(kernel("%r20", "64", "%r20"), ElementsAre("error tmem-column-bounds @store"));
+}
+
+TEST(Selections, ASizeThatIsSmallerThanALaterOne) {
+  auto kernel = [](const std::string& first, const std::string& second) {
+    const std::string alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], %r20;";
+    const std::string free =
+        "bar.warp.sync 0xffffffff;\nld.shared.b32 %ta, [slot];\n"
+        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, %r20;\n";
+    return said(ptx_kernel("setp.gt.u32 %p1, %n, 7;\n" +
+                           where("%w0", first + alloc + "\n" + free + second + alloc + " // @second\n" + free)));
+  };
+  EXPECT_THAT(kernel("selp.b32 %r20, 64, 128, %p1;\n", "mov.b32 %r20, 64;\n"), IsEmpty());
+  EXPECT_THAT(kernel("selp.b32 %r20, 32, 128, %p1;\n", "mov.b32 %r20, 64;\n"),
+              ElementsAre("error tmem-alloc-growing @second"));
+}
+
 // --- polls of several mbarriers in one loop ---
 
 TEST(Polls, OfSeveralMbarriersEndWhenAllAreOver) {

@@ -20,7 +20,7 @@ public:
 
   Joint run() {
     const Outcome first = scenario({});
-    left_ = first.other_trips.size() + std::min(first.choices.size(), kMaxFlips);
+    left_ = first.other_trips.size() + std::min(first.choices.size() + first.selections.size(), kMaxFlips);
     // A policy that would not have gone another way anywhere is the same scenario again.
     std::map<uint32_t, unsigned> after_one = first.other_trips;
     for (uint32_t trips : kOtherTrips) {
@@ -40,6 +40,13 @@ public:
       p.flipped = {block};
       p.occasions = occasions;
       --untried;
+      if (!scenario(p).nothing_new) ++flips;
+    }
+    for (const auto& [term, holds] : first.selections) {
+      if (flips == kMaxFlips) break;
+      Policy p;
+      p.wish = {term, !holds};
+      p.occasions = 1;
       if (!scenario(p).nothing_new) ++flips;
     }
     // A commit that nobody ever waits for.
@@ -89,6 +96,7 @@ private:
   struct Outcome {
     std::map<uint32_t, unsigned> choices;
     std::map<uint32_t, unsigned> other_trips;
+    std::map<uint32_t, bool> selections;
     bool nothing_new = false;
   };
 
@@ -114,12 +122,13 @@ private:
     out_.decided += run.decided;
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
     // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
-    const bool idle = run.idle() && (!policy.flipped.empty() || policy.trips != Policy{}.trips);
+    const bool idle = run.idle() && (!policy.flipped.empty() || policy.wish || policy.trips != Policy{}.trips);
     const bool doubtful = idle || !run.doubtful.empty() || run.guesses_contradict();
     const auto decisions = std::make_shared<const std::vector<Decision>>(std::move(run.decisions));
     for (Sighting& s : run.sightings) {
-      // Columns that stay allocated are missed by others whatever the CTA did with them.
-      if (s.fault == Fault::kLeak ? run.guesses_contradict() || !run.doubtful.empty() : idle) continue;
+      // What is allocated and freed matters to others whatever the CTA did with it.
+      if (s.fault == Fault::kLeak && (run.guesses_contradict() || !run.doubtful.empty())) continue;
+      if (idle && s.fault != Fault::kLeak && s.fault != Fault::kDeallocSize && s.fault != Fault::kGrowing) continue;
       s.scenario = decisions;
       add(std::move(s));
     }
@@ -137,7 +146,7 @@ private:
     note_commits(run);
     waited_.insert(run.waited.begin(), run.waited.end());
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
-    return {std::move(run.choices), std::move(run.other_trips), run.nothing_new};
+    return {std::move(run.choices), std::move(run.other_trips), std::move(run.selections), run.nothing_new};
   }
 
   // A commit that is waited for tells of all that its thread issued before it, and needs none of the earlier commits.
@@ -194,7 +203,8 @@ private:
     const bool mixed = mixes_groups();
     std::erase_if(all, [&](const Sighting& s) {
       if (s.fault == Fault::kStuck && miscounted.contains(s.at)) return true;
-      if (s.fault == Fault::kLeak && (!foreign.contains(s.at) || shared.contains(s.at))) return true;    // each warp is followed by itself
+      if (s.fault == Fault::kLeak && (!foreign.contains(s.at) || shared.contains(s.at)))
+        return true;                                                          // each warp is followed by itself
       if (s.fault == Fault::kFreeRace && shared.contains(s.at)) return true;  // one of them comes too early
       if (mixed && is_about_pairs(s.fault)) return true;
       if (odd_.contains(s.other) && (s.fault == Fault::kOutOfBounds || s.fault == Fault::kDeallocSize)) return true;

@@ -1364,9 +1364,14 @@ void Run::decide_truths(Warp& w, uint32_t term) {
   if (truth) {
     // What follows from other facts is written down too, where a value that is chosen by it finds it.
     const std::optional<bool> known = decide(terms_, w.machine.facts, term);
-    const bool holds = known ? *known : model_.holds(term);
+    bool holds = known ? *known : model_.holds(term);
     if (!known) {
-      model_.decide(term, holds);
+      const bool wished = policy_.wish && policy_.wish->first == term;
+      const bool granted = model_.decide(term, wished ? policy_.wish->second : holds);
+      if (wished && granted) holds = policy_.wish->second;
+      if (!granted) model_.decide(term, holds);
+      if (model_.of_parameters(term)) selections.try_emplace(term, holds);
+      if (wished) wish_came(true, granted);
       guessed(term);
     }
     assume(terms_, w.machine.facts, term, holds);

@@ -34,9 +34,10 @@ inline uint32_t in_rank(uint32_t address, uint32_t rank) {
 
 // How a scenario decides what is unknown.
 struct Policy {
-  uint32_t trips = 2;          // times round a loop whose end is not known
-  std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
-  unsigned occasions = 2;      // how often the usual policy comes to a branch that this one decides another way
+  uint32_t trips = 2;                             // times round a loop whose end is not known
+  std::set<uint32_t> flipped;                     // blocks whose branch is decided the other way than usual
+  std::optional<std::pair<uint32_t, bool>> wish;  // a truth that selects a number, and what it is to be
+  unsigned occasions = 2;  // how often the usual policy comes to a branch that this one decides another way
 };
 
 // The other numbers of times that loops are let run.
@@ -149,6 +150,7 @@ public:
   std::vector<Decision> decisions;
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
+  std::map<uint32_t, bool> selections;       // truths of parameters that select a number, as they were decided
   bool chose_trips = false;
   bool guessed_data = false;  // a decision was about more than parameters
   uint64_t asked = 0, decided = 0, steps = 0;

@@ -440,7 +440,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   ++asked;
   ++decided;
   for (const Allocation& a : allocations_) {
-    if (a.rank != w.rank || a.warp == w.index || a.columns == columns) continue;
+    if (a.rank != w.rank || a.columns == columns) continue;
     const bool ordered = w.known.any.knows(a.warp, a.event);
     if (ordered && a.columns > columns) continue;
     // Where nothing orders the two, the larger one may come second.
