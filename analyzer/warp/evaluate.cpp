@@ -430,9 +430,29 @@ private:
   // What tells the joins of one warp of one CTA from those of another.
   [[nodiscard]] uint64_t owner() const { return (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56); }
 
+  // A place at a block that holds `a` (when given) or `b`. What differs from lane to lane in the same way in both stays
+  // apart from what the paths differ in.
+  Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, const std::optional<Value>& a,
+               const Value& b, const Facts& facts, uint64_t bit) {
+    const auto has_uniform_rest = [&](const Value& v) {
+      return v.plain == 0 && v.table == b.table && terms_[v.base].uniformity != Uniformity::kLane;
+    };
+    if (b.table == 0 || !has_uniform_rest(b) || (a && !has_uniform_rest(*a))) {
+      return joined_of(block, part, kind, width, a, b, facts, bit);
+    }
+    const Value lanes = terms_.from_lanes(terms_.offsets(b), width);
+    std::optional<Value> a_rest = a;
+    if (a) a_rest->table = 0;
+    Value b_rest = b;
+    b_rest.table = 0;
+    // Another table is another question at this place.
+    const uint64_t name = kind ^ (uint64_t{b.table} * 0x9e3779b97f4a7c15u);
+    return plus(joined_of(block, part, name, width, a_rest, b_rest, facts, bit), lanes, width);
+  }
+
   // The join term of a place at a block, with `a` (when given) and `b` among its values.
-  Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, std::optional<Value> a, const Value& b,
-               const Facts& facts, uint64_t bit) {
+  Value joined_of(uint32_t block, uint64_t part, uint64_t kind, unsigned width, const std::optional<Value>& a,
+                  const Value& b, const Facts& facts, uint64_t bit) {
     // What a join is called by: the block, the kind of path, and what is certain about it.
     Uniformity u = Uniformity::kWarp;
     constexpr unsigned kMostLowZeros = 16;
@@ -503,7 +523,7 @@ private:
 
   // By how much a value grows with each round, where that is all that makes it one of this loop's values; else 0.
   uint64_t growth(const Value& value, uint32_t head, uint64_t bit) {
-    if (value.table != 0 || value.plain != 0) return 0;
+    if (value.plain != 0) return 0;
     const uint32_t rounds = rounds_of(head).base;
     uint64_t out = 0;
     for (const Terms::Part part : terms_.parts(value.base)) {
@@ -538,7 +558,7 @@ private:
       bool known = true;
       for (size_t n = 0; n < 2; ++n) {
         const Value arg = term.args[n];
-        const uint64_t step = growth(arg, head, bit);
+        const uint64_t step = arg.table != 0 ? 0 : growth(arg, head, bit);
         counter = counter || step != 0;
         known = known && (step != 0 || (terms_.loops(arg) & bit) == 0);
         args[n] = step != 0 ? minus(arg, Value::of(step), o.width) : arg;

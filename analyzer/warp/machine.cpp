@@ -24,6 +24,10 @@ constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
 constexpr uint64_t kLaneSite = uint64_t{4} << 60;
 constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
+// No grid is taken to be larger in x than 2^21 blocks: with the 2^10 threads that a block may have, the index of a
+// thread in the grid is a number of 32 bits that is not negative.
+constexpr unsigned kGridBits = 21;
+
 }  // namespace
 
 unsigned width_of(const Arg& arg) {
@@ -80,11 +84,15 @@ Value Machine::special(std::string_view name) {
   if (stem == "%cluster_ctaid") return Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2]));
   if (stem == "%cluster_nctaid") return Value::of(pick(c.x, c.y, c.z));
   if (stem == "%is_explicit_cluster" && launch_.ctas() > 1) return Value::of(1);
-  if (stem == "%ctaid") {
-    // The cluster's number times its size plus the place in it, so that the parity of the rank is known.
-    const std::string of = std::string("%clusterid.") + axis;
+  if (stem == "%ctaid" || stem == "%clusterid") {
     const uint64_t size = std::max<uint64_t>(1, pick(c.x, c.y, c.z));
-    const Value scaled = terms_.apply(op(Op::kMul, 32), term(of, Uniformity::kCta), Value::of(size));
+    // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
+    const unsigned bits = (axis == 'x' ? kGridBits : 16) - static_cast<unsigned>(std::bit_width(size - 1));
+    const uint64_t zero = ~truncate(~uint64_t{0}, bits);
+    const Value cluster = term(std::string("%clusterid.") + axis, Uniformity::kCta, zero);
+    if (stem == "%clusterid") return cluster;
+    // The cluster's number times its size plus the place in it, so that the parity of the rank is known.
+    const Value scaled = terms_.apply(op(Op::kMul, 32), cluster, Value::of(size));
     return terms_.apply(op(Op::kAdd, 32), scaled, Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2])));
   }
   if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
