@@ -458,11 +458,19 @@ private:
     constexpr unsigned kMostLowZeros = 16;
     uint64_t ones = uint64_t{1} << kMostLowZeros;
     uint64_t reach = 0;  // the bits that one of the values may have
+    uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const uint64_t place = ((part << 8) ^ owner()) << 8;
+    bool small = width == 32;
+    const auto is_small = [&](const Value& v, uint64_t own) {
+      if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, site ^ kCounterSite, place, bit))) return true;
+      return bit != 0 && a && v != *a && is_step(minus(v, *a, width), bit);
+    };
     auto look_at = [&](const Value& v) {
       if (terms_.uniformity(v) == Uniformity::kLane) u = Uniformity::kLane;
       const uint64_t own = v.table != 0 || v.plain != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
       ones |= own;
       reach |= (own & ~kStageBits) == 0 ? own : bits_of_all(v, own, facts, bit, width);
+      small = small && is_small(v, own);
     };
     if (a) look_at(*a);
     look_at(b);
@@ -470,10 +478,11 @@ private:
     // Indexes of stages and offsets in columns stay what they are when they are added to an address: they do not reach
     // its lanes.
     const unsigned size = (reach & ~kStageBits) == 0 ? 0 : (reach & ~kColumnBits) == 0 ? 1 : 2;
-    const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : 0;
-    const uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const bool counter = small && size == 2;
+    const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : counter ? ~kCounterBits : 0;
+    if (counter) site ^= kCounterSite;
     const uint64_t certain = low_zeros + uint64_t{size} * (kMostLowZeros + 1);
-    const uint64_t name = (((part << 8) ^ owner()) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ certain;
+    const uint64_t name = place ^ (static_cast<uint64_t>(u) << 6) ^ certain;
     const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
     Term& term = terms_.mutable_term(join);
     if (term.generation == 0) {
@@ -499,6 +508,38 @@ private:
 
   static constexpr uint64_t kStageBits = 0x3f;     // of the index of a stage
   static constexpr uint64_t kColumnBits = 0xffff;  // of a column in an address of Tensor Memory (ISA 9.7.16.1)
+
+  // What starts in these bits and goes up by a number in them each time round a loop is taken to stay in them: nothing
+  // counts further than that.
+  static constexpr uint64_t kCounterBits = 0x3fffffff;
+  static constexpr uint64_t kLargestStep = 0xffff;            // that is a number
+  static constexpr uint64_t kCounterSite = 0x636f756e746572;  // of the joins of such values
+
+  // Whether a value is that of a place the last time round, the join of that site, and a step.
+  bool counts_up(const Value& value, uint64_t site, uint64_t place, uint64_t bit) const {
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      const Term& term = terms_[part.term];
+      if (term.kind != TermKind::kJoin || term.site != site || ((term.part ^ place) >> 8) != 0) continue;
+      return part.coefficient == 1 && is_step(value, bit, part.term);
+    }
+    return false;
+  }
+
+  // Whether a value, apart from one of its terms, is what a counter may go up by.
+  bool is_step(const Value& value, uint64_t bit, uint32_t apart = 0) const {
+    if (value.number > kLargestStep || value.table != 0 || value.plain != 0) return false;
+    uint64_t most = value.number;
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      const Term& term = terms_[part.term];
+      if (part.term == apart) continue;
+      uint64_t step = 0;
+      if ((term.loops & bit) != 0 || __builtin_mul_overflow(~term.zero_bits, part.coefficient, &step) ||
+          __builtin_add_overflow(most, step, &most) || most > kCounterBits) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   // The bits that any of the numbers of a value has, which may have `own` as far as its form tells. What comes from the
   // round before and cannot be listed may be anything.

@@ -24,9 +24,9 @@ constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
 constexpr uint64_t kLaneSite = uint64_t{4} << 60;
 constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
-// No grid is taken to be larger in x than 2^21 blocks: with the 2^10 threads that a block may have, the index of a
-// thread in the grid is a number of 32 bits that is not negative.
-constexpr unsigned kGridBits = 21;
+// A grid is taken to have fewer than 2^30 threads: the index of a thread in it is a number of 32 bits that is not
+// negative, also a stride further.
+constexpr unsigned kThreadIndexBits = 30;
 
 }  // namespace
 
@@ -66,6 +66,10 @@ Value Machine::special(std::string_view name) {
     const bool size = of.starts_with("%nctaid") || of.starts_with("%nclusterid") || of.starts_with("%nsmid");
     return terms_.opaque(size ? kSizeSite : kSpecialSite, part, u, 0, 32, zero);
   };
+  // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
+  auto grid_bits = [&](char of) -> unsigned {
+    return of != 'x' ? 16 : kThreadIndexBits - static_cast<unsigned>(std::bit_width(launch_.threads() - 1));
+  };
   if (stem == "%tid") {
     return lanes([&](uint32_t t, unsigned) -> uint64_t { return pick(t % b.x, t / b.x % b.y, t / (b.x * b.y)); });
   }
@@ -86,8 +90,7 @@ Value Machine::special(std::string_view name) {
   if (stem == "%is_explicit_cluster" && launch_.ctas() > 1) return Value::of(1);
   if (stem == "%ctaid" || stem == "%clusterid") {
     const uint64_t size = std::max<uint64_t>(1, pick(c.x, c.y, c.z));
-    // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
-    const unsigned bits = (axis == 'x' ? kGridBits : 16) - static_cast<unsigned>(std::bit_width(size - 1));
+    const unsigned bits = grid_bits(axis) - static_cast<unsigned>(std::bit_width(size - 1));
     const uint64_t zero = ~truncate(~uint64_t{0}, bits);
     const Value cluster = term(std::string("%clusterid.") + axis, Uniformity::kCta, zero);
     if (stem == "%clusterid") return cluster;
@@ -95,6 +98,7 @@ Value Machine::special(std::string_view name) {
     const Value scaled = terms_.apply(op(Op::kMul, 32), cluster, Value::of(size));
     return terms_.apply(op(Op::kAdd, 32), scaled, Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2])));
   }
+  if (stem == "%nctaid") return term(name, Uniformity::kCta, ~truncate(~uint64_t{0}, grid_bits(axis)));
   if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
     return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
   }
