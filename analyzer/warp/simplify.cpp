@@ -97,9 +97,9 @@ Value Terms::apply_anew(Operation o, const Value* args, unsigned count) {
   }
   if (lanes) {
     if (std::optional<Value> apart = beside_base(o, args)) return *apart;
-    return by_groups(o, args, count);
   }
-  return make_pure(o, args, count);
+  if (std::optional<Value> chosen = by_choice(o, args, count)) return *chosen;
+  return lanes ? by_groups(o, args, count) : make_pure(o, args, count);
 }
 
 // What the numbers by lane do not interfere with is worked out once for all lanes.
@@ -123,6 +123,18 @@ std::optional<Value> Terms::beside_base(Operation o, const Value* args) {
       Value stripped[3] = {args[0], args[1], args[2]};
       stripped[1].table = stripped[2].table = 0;
       return sum(apply(o, stripped, 3), from_lanes(offsets(args[1]), o.width), 1, o.width);
+    }
+    case Op::kMin:
+    case Op::kMax: {
+      // All lanes choose the same side.
+      const Operation less = op(Op::kLt, o.width, o.is_signed);
+      const Value turned[2] = {args[1], args[0]};
+      const std::optional<Value> first = of_upper_bits(less, args);
+      const std::optional<Value> second = first ? std::nullopt : of_upper_bits(less, turned);
+      if (!first && !second) return std::nullopt;
+      const bool takes_first = first.has_value() == (o.op == Op::kMin);
+      const Value choice[3] = {first ? *first : *second, args[takes_first ? 0 : 1], args[takes_first ? 1 : 0]};
+      return apply(op(Op::kSelect, o.width), choice, 3);
     }
     default:
       return std::nullopt;
@@ -171,6 +183,59 @@ std::optional<Value> Terms::of_upper_bits(Operation o, const Value* args) {
   const Value first = with_base(Value::of(args[0].number & upper), args[0].base);
   const Value second = with_base(Value::of(args[1].number & upper), args[1].base);
   return less ? apply(op(Op::kNot, 1), apply(o, second, first)) : apply(o, first, second);
+}
+
+// An operation on a choice that all lanes make in the same way, between values that differ from lane to lane: the
+// choice between its results, where these do not differ.
+std::optional<Value> Terms::by_choice(Operation o, const Value* args, unsigned count) {
+  unsigned width = o.width;
+  switch (o.op) {
+    case Op::kShr:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kEq:
+    case Op::kLt:
+    case Op::kMin:
+    case Op::kMax:
+      break;
+    case Op::kZext:
+    case Op::kSext:
+      width = o.aux;
+      break;
+    default:
+      return std::nullopt;
+  }
+  constexpr uint32_t kDeepest = 8;  // a choice between choices is worked out for all of them
+  Part choice{0, 0};
+  unsigned place = 0;
+  for (unsigned n = 0; n < count; ++n) {
+    if (args[n].base == 0 || terms_[args[n].base].uniformity != Uniformity::kLane) continue;
+    for (const Part part : parts(args[n].base)) {
+      const Term& term = terms_[part.term];
+      if (term.uniformity != Uniformity::kLane) continue;
+      if (choice.term != 0 || !is_selection(part.term) || term.width != width || term.depth > kDeepest) {
+        return std::nullopt;
+      }
+      choice = part;
+      place = n;
+    }
+  }
+  if (choice.term == 0) return std::nullopt;
+  const std::span<const Value> sides = terms_[choice.term].args;
+  if (uniformity(sides[0]) == Uniformity::kLane) return std::nullopt;
+  const Value rest = sum(args[place], with_base({}, choice.term), ~choice.coefficient + 1, width);
+  Value results[3] = {sides[0]};
+  for (unsigned n = 1; n < 3; ++n) {
+    Value side[3] = {args[0], count > 1 ? args[1] : Value{}};
+    side[place] = sum(rest, sides[n], choice.coefficient, width);
+    results[n] = apply(o, side, count);
+    const Value& r = results[n];
+    if (r.plain != 0 || terms_[r.base].uniformity == Uniformity::kLane || r.table != results[1].table) {
+      return std::nullopt;
+    }
+  }
+  return apply(op(Op::kSelect, o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width), results, 3);
 }
 
 // Lanes with the same arguments are worked out together; the results are put together again if one base can express
