@@ -186,7 +186,7 @@ TEST(ThreadIndexOfTwoPaths, MayDifferBetweenLanesInAnotherWay) {
   EXPECT_THAT(kernel("shl.b32 %r3, %m, 6;\nadd.s32 %r1, %t, %r3;\n", below), IsEmpty());
   EXPECT_THAT(kernel("shl.b32 %r3, %m, 4;\nadd.s32 %r1, %t, %r3;\n", below), Contains(kApart));
   EXPECT_THAT(kernel("shl.b32 %r1, %t, 1;\n", below), Contains(kApart));
-  EXPECT_THAT(kernel("mov.b32 %r1, %n;\n", "setp.lt.s32 %p1, %r1, %r90;\n"), Contains(kApart));
+  EXPECT_THAT(kernel("mov.b32 %r1, %n;\n", "setp.lt.s32 %p1, %r1, 17;\n"), Contains(kApart));
   // The same by a selection.
   auto selected = [](const std::string& other) {
     return where_it_holds("setp.eq.u32 %p2, %m, 0;\n" + other +
@@ -194,7 +194,28 @@ TEST(ThreadIndexOfTwoPaths, MayDifferBetweenLanesInAnotherWay) {
   };
   EXPECT_THAT(selected("shl.b32 %r3, %m, 6;\nadd.s32 %r4, %t, %r3;\n"), IsEmpty());
   EXPECT_THAT(selected("add.s32 %r4, %t, 16;\n"), Contains(kApart));
-  EXPECT_THAT(selected("sub.s32 %r4, 127, %t;\n"), Contains(kApart));
+  EXPECT_THAT(selected("sub.s32 %r4, 127, %t;\n"), IsEmpty());
+  EXPECT_THAT(selected("sub.s32 %r4, 130, %t;\n"), Contains(kApart));
+}
+
+// How often a loop from one index to another goes round, as a compiler works it out before it unrolls the loop.
+TEST(ThreadIndexOfTwoPaths, TheNumberOfRounds) {
+  auto kernel = [](const std::string& bound, const std::string& condition) {
+    return where_it_holds("mov.u32 %r3, %ctaid.x;\nshl.b32 %r3, %r3, 7;\nor.b32 %r4, %r3, %t;\n" + bound +
+                          "add.s32 %r5, %r4, 128;\nmax.s32 %r6, %r9, %r5;\nnot.b32 %r7, %t;\nadd.s32 %r8, %r6, %r7;\n"
+                          "sub.s32 %r8, %r8, %r3;\n" +
+                          condition);
+  };
+  const std::string rounds = "shr.u32 %r2, %r8, 7;\nadd.s32 %r2, %r2, 1;\n";
+  for (const std::string& condition :
+       {rounds + "and.b32 %r2, %r2, 15;\nsetp.eq.s32 %p1, %r2, 0;\n", std::string("setp.lt.u32 %p1, %r8, 1920;\n")}) {
+    EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\n", condition), IsEmpty());
+    EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 512;\nmin.s32 %r9, %r9, %r1;\n", condition), IsEmpty());
+    EXPECT_THAT(kernel("shl.b32 %r9, %n, 4;\n", condition), Contains(kApart));
+    EXPECT_THAT(kernel("mov.b32 %r9, %n;\n", condition), Contains(kApart));
+    EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 500;\nmin.s32 %r9, %r9, %r1;\n", condition),
+                Contains(kApart));
+  }
 }
 
 }  // namespace

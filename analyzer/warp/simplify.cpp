@@ -432,7 +432,7 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
     case Op::kShr:
       if (x.base != 0 && binary && a[1].constant()) {
         const Known known = known_bits(terms_[x.base].zero_bits, x.number, w);
-        if (a[1].number >= known.high && !o.is_signed)
+        if (known.low >= w || (a[1].number >= known.high && !o.is_signed))
           return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
         if (a[1].number == 0) return x;
         // Not negative: its sign shifts zeros in.
