@@ -98,7 +98,8 @@ Value Machine::special(std::string_view name) {
     const Value scaled = terms_.apply(op(Op::kMul, 32), cluster, Value::of(size));
     return terms_.apply(op(Op::kAdd, 32), scaled, Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2])));
   }
-  if (stem == "%nctaid") return term(name, Uniformity::kCta, ~truncate(~uint64_t{0}, grid_bits(axis)));
+  // What indexes go up by from round to round.
+  if (name == "%nctaid.x") return term(name, Uniformity::kCta, ~truncate(~uint64_t{0}, grid_bits(axis)));
   if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
     return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
   }
