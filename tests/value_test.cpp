@@ -187,6 +187,87 @@ TEST(Terms, BitsBesideABaseStayApart) {
   EXPECT_EQ(terms.apply(op(Op::kAnd), index, Value::of(127)), lane_ids(terms));
 }
 
+// Whatever the base is, what an operation makes of a base and numbers by lane is in each lane what it makes of that
+// lane.
+TEST(Terms, PartsWorkedOutApartAreWhatTheWholeIs) {
+  uint64_t seed = 1;
+  auto random = [&seed](uint64_t below) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 20) % below;
+  };
+  const std::vector<Operation> operations = {
+      op(Op::kLt),
+      op(Op::kLt, 32, true),
+      op(Op::kShr),
+      op(Op::kShr, 32, true),
+      op(Op::kAnd),
+      op(Op::kOr),
+      op(Op::kXor),
+      op(Op::kZext, 64, false, 32),
+      op(Op::kSext, 64, false, 32),
+      op(Op::kZext, 32, false, 8),
+      op(Op::kSext, 32, false, 8),
+      op(Op::kMin),
+      op(Op::kMax, 32, true),
+  };
+  unsigned apart = 0;
+  for (unsigned round = 0; round < 2000; ++round) {
+    Terms terms;
+    const uint64_t unit = uint64_t{1} << random(8);
+    // Two unknowns; the numbers that they may be are tried one after the other.
+    auto unknown = [&](uint64_t site) {
+      Value v;
+      v.base = terms.join(site, 0, 0, 32);
+      terms.set_zero_bits(v.base, ~(uint64_t{0xffffffff} & ~(unit - 1)));
+      v.number = random(2) == 0 ? random(300) : 0xffffffff - random(300);
+      return v;
+    };
+    const uint64_t step = 1 + random(3);
+    Lanes n;
+    for (unsigned l = 0; l < kLanes; ++l) n[l] = l / 8 * (step - 1) + l;
+    const Value by_lane = terms.from_lanes(n, 32);
+    const Operation o = operations[random(operations.size())];
+    const unsigned count = o.op == Op::kZext || o.op == Op::kSext ? 1 : 2;
+    Value args[2] = {terms.apply(op(Op::kAdd), unknown(1), by_lane),
+                     random(2) == 0 ? unknown(2) : Value::of(random(200))};
+    if (o.op == Op::kShr) args[1] = Value::of(random(34));
+    if (o.op != Op::kShr && count == 2 && random(2) == 0) std::swap(args[0], args[1]);
+    const Value result = terms.apply(o, args, count);
+    // What is asked of the result afterwards: of a choice, as compilers do it of how often a loop goes round.
+    const Operation then = operations[random(7)];
+    const Value number = Value::of(random(34));
+    const Value difference = terms.apply(op(Op::kSub), result, by_lane);
+    const Value answer = o.width != 32 || o.op == Op::kLt ? result : terms.apply(then, difference, number);
+    for (const Value& v : {result, answer}) {
+      if (v.base != 0 && terms[v.base].uniformity != Uniformity::kLane) ++apart;
+    }
+    const std::vector<uint64_t> numbers = {0,  unit, 0x80000000, 0x7fffffff & ~(unit - 1), 0xffffffff & ~(unit - 1),
+                                           128};
+    for (uint64_t x : numbers) {
+      for (uint64_t y : numbers) {
+        for (const auto& [site, one] : {std::pair{1, x}, std::pair{2, y}}) {
+          terms.set_list(terms.join(site, 0, 0, 32), {Value::of(one & ~(unit - 1))}, true);
+        }
+        for (unsigned l = 0; l < kLanes; ++l) {
+          uint64_t of_lane[2];
+          for (unsigned k = 0; k < count; ++k) of_lane[k] = terms.enumerate(args[k], l, 32).value().front();
+          const uint64_t expected = fold(o, of_lane, count);
+          ASSERT_EQ(terms.enumerate(result, l, o.op == Op::kLt ? 1 : o.width), (std::vector<uint64_t>{expected}))
+              << "operation " << static_cast<int>(o.op) << " signed " << o.is_signed << " lane " << l << ", "
+              << of_lane[0] << " and " << of_lane[1];
+          if (answer == result) continue;
+          const uint64_t asked[2] = {truncate(expected - n[l], 32), number.number};
+          ASSERT_EQ(terms.enumerate(answer, l, then.op == Op::kLt ? 1 : then.width),
+                    (std::vector<uint64_t>{fold(then, asked, 2)}))
+              << "operation " << static_cast<int>(then.op) << " of operation " << static_cast<int>(o.op) << " lane "
+              << l << ", " << of_lane[0] << " and " << of_lane[1];
+        }
+      }
+    }
+  }
+  EXPECT_GT(apart, 200u);  // it was about something
+}
+
 TEST(Terms, ATruthSurvivesSelectionAndComparison) {
   Terms terms;
   const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);

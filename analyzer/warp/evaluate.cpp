@@ -430,19 +430,47 @@ private:
   // What tells the joins of one warp of one CTA from those of another.
   [[nodiscard]] uint64_t owner() const { return (uint64_t{setting_.warp} << 48) ^ (uint64_t{setting_.rank} << 56); }
 
+  // A place at a block that holds `a` (when given) or `b`. What differs from lane to lane in the same way in both stays
+  // apart from what the paths differ in.
+  Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, const std::optional<Value>& a,
+               const Value& b, const Facts& facts, uint64_t bit) {
+    const auto has_uniform_rest = [&](const Value& v) {
+      return v.plain == 0 && v.table == b.table && terms_[v.base].uniformity != Uniformity::kLane;
+    };
+    if (b.table == 0 || !has_uniform_rest(b) || (a && !has_uniform_rest(*a))) {
+      return joined_of(block, part, kind, width, a, b, facts, bit);
+    }
+    const Value lanes = terms_.from_lanes(terms_.offsets(b), width);
+    std::optional<Value> a_rest = a;
+    if (a) a_rest->table = 0;
+    Value b_rest = b;
+    b_rest.table = 0;
+    // Another table is another question at this place.
+    const uint64_t name = kind ^ (uint64_t{b.table} * 0x9e3779b97f4a7c15u);
+    return plus(joined_of(block, part, name, width, a_rest, b_rest, facts, bit), lanes, width);
+  }
+
   // The join term of a place at a block, with `a` (when given) and `b` among its values.
-  Value joined(uint32_t block, uint64_t part, uint64_t kind, unsigned width, std::optional<Value> a, const Value& b,
-               const Facts& facts, uint64_t bit) {
+  Value joined_of(uint32_t block, uint64_t part, uint64_t kind, unsigned width, const std::optional<Value>& a,
+                  const Value& b, const Facts& facts, uint64_t bit) {
     // What a join is called by: the block, the kind of path, and what is certain about it.
     Uniformity u = Uniformity::kWarp;
     constexpr unsigned kMostLowZeros = 16;
     uint64_t ones = uint64_t{1} << kMostLowZeros;
     uint64_t reach = 0;  // the bits that one of the values may have
+    uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const uint64_t place = ((part << 8) ^ owner()) << 8;
+    bool small = width == 32;
+    const auto is_small = [&](const Value& v, uint64_t own) {
+      if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, site ^ kCounterSite, place, bit))) return true;
+      return bit != 0 && a && v != *a && is_step(minus(v, *a, width), bit);
+    };
     auto look_at = [&](const Value& v) {
       if (terms_.uniformity(v) == Uniformity::kLane) u = Uniformity::kLane;
       const uint64_t own = v.table != 0 || v.plain != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
       ones |= own;
       reach |= (own & ~kStageBits) == 0 ? own : bits_of_all(v, own, facts, bit, width);
+      small = small && is_small(v, own);
     };
     if (a) look_at(*a);
     look_at(b);
@@ -450,10 +478,11 @@ private:
     // Indexes of stages and offsets in columns stay what they are when they are added to an address: they do not reach
     // its lanes.
     const unsigned size = (reach & ~kStageBits) == 0 ? 0 : (reach & ~kColumnBits) == 0 ? 1 : 2;
-    const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : 0;
-    const uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const bool counter = small && size == 2;
+    const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : counter ? ~kCounterBits : 0;
+    if (counter) site ^= kCounterSite;
     const uint64_t certain = low_zeros + uint64_t{size} * (kMostLowZeros + 1);
-    const uint64_t name = (((part << 8) ^ owner()) << 8) ^ (static_cast<uint64_t>(u) << 6) ^ certain;
+    const uint64_t name = place ^ (static_cast<uint64_t>(u) << 6) ^ certain;
     const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
     Term& term = terms_.mutable_term(join);
     if (term.generation == 0) {
@@ -480,6 +509,38 @@ private:
   static constexpr uint64_t kStageBits = 0x3f;     // of the index of a stage
   static constexpr uint64_t kColumnBits = 0xffff;  // of a column in an address of Tensor Memory (ISA 9.7.16.1)
 
+  // What starts in these bits and goes up by a number in them each time round a loop is taken to stay in them: nothing
+  // counts further than that.
+  static constexpr uint64_t kCounterBits = 0x3fffffff;
+  static constexpr uint64_t kLargestStep = 0xffff;            // that is a number
+  static constexpr uint64_t kCounterSite = 0x636f756e746572;  // of the joins of such values
+
+  // Whether a value is that of a place the last time round, the join of that site, and a step.
+  bool counts_up(const Value& value, uint64_t site, uint64_t place, uint64_t bit) const {
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      const Term& term = terms_[part.term];
+      if (term.kind != TermKind::kJoin || term.site != site || ((term.part ^ place) >> 8) != 0) continue;
+      return part.coefficient == 1 && is_step(value, bit, part.term);
+    }
+    return false;
+  }
+
+  // Whether a value, apart from one of its terms, is what a counter may go up by.
+  bool is_step(const Value& value, uint64_t bit, uint32_t apart = 0) const {
+    if (value.number > kLargestStep || value.table != 0 || value.plain != 0) return false;
+    uint64_t most = value.number;
+    for (const Terms::Part part : terms_.parts(value.base)) {
+      const Term& term = terms_[part.term];
+      if (part.term == apart) continue;
+      uint64_t step = 0;
+      if ((term.loops & bit) != 0 || __builtin_mul_overflow(~term.zero_bits, part.coefficient, &step) ||
+          __builtin_add_overflow(most, step, &most) || most > kCounterBits) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   // The bits that any of the numbers of a value has, which may have `own` as far as its form tells. What comes from the
   // round before and cannot be listed may be anything.
   uint64_t bits_of_all(const Value& value, uint64_t own, const Facts& facts, uint64_t bit, unsigned width) const {
@@ -503,7 +564,7 @@ private:
 
   // By how much a value grows with each round, where that is all that makes it one of this loop's values; else 0.
   uint64_t growth(const Value& value, uint32_t head, uint64_t bit) {
-    if (value.table != 0 || value.plain != 0) return 0;
+    if (value.plain != 0) return 0;
     const uint32_t rounds = rounds_of(head).base;
     uint64_t out = 0;
     for (const Terms::Part part : terms_.parts(value.base)) {
@@ -538,7 +599,7 @@ private:
       bool known = true;
       for (size_t n = 0; n < 2; ++n) {
         const Value arg = term.args[n];
-        const uint64_t step = growth(arg, head, bit);
+        const uint64_t step = arg.table != 0 ? 0 : growth(arg, head, bit);
         counter = counter || step != 0;
         known = known && (step != 0 || (terms_.loops(arg) & bit) == 0);
         args[n] = step != 0 ? minus(arg, Value::of(step), o.width) : arg;

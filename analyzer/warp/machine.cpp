@@ -24,6 +24,10 @@ constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
 constexpr uint64_t kLaneSite = uint64_t{4} << 60;
 constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
+// A grid is taken to have fewer than 2^30 threads: the index of a thread in it is a number of 32 bits that is not
+// negative, also a stride further.
+constexpr unsigned kThreadIndexBits = 30;
+
 }  // namespace
 
 unsigned width_of(const Arg& arg) {
@@ -62,6 +66,10 @@ Value Machine::special(std::string_view name) {
     const bool size = of.starts_with("%nctaid") || of.starts_with("%nclusterid") || of.starts_with("%nsmid");
     return terms_.opaque(size ? kSizeSite : kSpecialSite, part, u, 0, 32, zero);
   };
+  // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
+  auto grid_bits = [&](char of) -> unsigned {
+    return of != 'x' ? 16 : kThreadIndexBits - static_cast<unsigned>(std::bit_width(launch_.threads() - 1));
+  };
   if (stem == "%tid") {
     return lanes([&](uint32_t t, unsigned) -> uint64_t { return pick(t % b.x, t / b.x % b.y, t / (b.x * b.y)); });
   }
@@ -80,13 +88,18 @@ Value Machine::special(std::string_view name) {
   if (stem == "%cluster_ctaid") return Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2]));
   if (stem == "%cluster_nctaid") return Value::of(pick(c.x, c.y, c.z));
   if (stem == "%is_explicit_cluster" && launch_.ctas() > 1) return Value::of(1);
-  if (stem == "%ctaid") {
-    // The cluster's number times its size plus the place in it, so that the parity of the rank is known.
-    const std::string of = std::string("%clusterid.") + axis;
+  if (stem == "%ctaid" || stem == "%clusterid") {
     const uint64_t size = std::max<uint64_t>(1, pick(c.x, c.y, c.z));
-    const Value scaled = terms_.apply(op(Op::kMul, 32), term(of, Uniformity::kCta), Value::of(size));
+    const unsigned bits = grid_bits(axis) - static_cast<unsigned>(std::bit_width(size - 1));
+    const uint64_t zero = ~truncate(~uint64_t{0}, bits);
+    const Value cluster = term(std::string("%clusterid.") + axis, Uniformity::kCta, zero);
+    if (stem == "%clusterid") return cluster;
+    // The cluster's number times its size plus the place in it, so that the parity of the rank is known.
+    const Value scaled = terms_.apply(op(Op::kMul, 32), cluster, Value::of(size));
     return terms_.apply(op(Op::kAdd, 32), scaled, Value::of(pick(in_cluster[0], in_cluster[1], in_cluster[2])));
   }
+  // What indexes go up by from round to round.
+  if (name == "%nctaid.x") return term(name, Uniformity::kCta, ~truncate(~uint64_t{0}, grid_bits(axis)));
   if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
     return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
   }

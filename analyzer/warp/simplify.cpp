@@ -95,28 +95,147 @@ Value Terms::apply_anew(Operation o, const Value* args, unsigned count) {
     for (unsigned l = 0; l < kLanes; ++l) largest = std::max(largest, number_in(args[0], l));
     if (ones <= limit && largest <= limit && ones + largest <= limit) return args[0];
   }
-  if (lanes && (o.op == Op::kShr || o.op == Op::kAnd) && args[0].plain == 0 && args[1].constant()) {
+  if (lanes) {
     if (std::optional<Value> apart = beside_base(o, args)) return *apart;
   }
-  if (lanes) return by_groups(o, args, count);
-  return make_pure(o, args, count);
+  if (std::optional<Value> chosen = by_choice(o, args, count)) return *chosen;
+  return lanes ? by_groups(o, args, count) : make_pure(o, args, count);
 }
 
-// A shift or a mask of a base and numbers that differ from lane to lane only in bits that the base has none of.
+// What the numbers by lane do not interfere with is worked out once for all lanes.
 std::optional<Value> Terms::beside_base(Operation o, const Value* args) {
-  const auto low = static_cast<unsigned>(std::countr_one(terms_[args[0].base].zero_bits));
+  switch (o.op) {
+    case Op::kShr:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+      if (args[1].constant()) return of_parts(o, args[0], args[1], o.width - 1u);
+      if (args[0].constant() && o.op != Op::kShr) return of_parts(o, args[1], args[0], o.width - 1u);
+      return std::nullopt;
+    case Op::kZext:
+    case Op::kSext:
+      return of_parts(o, args[0], {}, std::min<unsigned>(o.width, o.op == Op::kSext ? o.aux - 1 : o.aux));
+    case Op::kLt:
+      return of_upper_bits(o, args);
+    case Op::kSelect: {
+      // Both differ from lane to lane in the same way.
+      if (args[0].table != 0 || args[1].table != args[2].table) return std::nullopt;
+      Value stripped[3] = {args[0], args[1], args[2]};
+      stripped[1].table = stripped[2].table = 0;
+      return sum(apply(o, stripped, 3), from_lanes(offsets(args[1]), o.width), 1, o.width);
+    }
+    case Op::kMin:
+    case Op::kMax: {
+      // All lanes choose the same side.
+      const Operation less = op(Op::kLt, o.width, o.is_signed);
+      const Value turned[2] = {args[1], args[0]};
+      const std::optional<Value> first = of_upper_bits(less, args);
+      const std::optional<Value> second = first ? std::nullopt : of_upper_bits(less, turned);
+      if (!first && !second) return std::nullopt;
+      const bool takes_first = first.has_value() == (o.op == Op::kMin);
+      const Value choice[3] = {first ? *first : *second, args[takes_first ? 0 : 1], args[takes_first ? 1 : 0]};
+      return apply(op(Op::kSelect, o.width), choice, 3);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// A shift, a mask or an extension of a base and numbers that differ from lane to lane only in bits that the base has
+// none of, at most the lowest `most`.
+std::optional<Value> Terms::of_parts(Operation o, const Value& x, const Value& other, unsigned most) {
+  const auto low = std::min(most, static_cast<unsigned>(std::countr_one(terms_[x.base].zero_bits)));
   const uint64_t mask = truncate(~uint64_t{0}, low);
-  Lanes numbers = numbers_of(args[0]);
+  Lanes numbers = numbers_of(x);
   const uint64_t rest = numbers[0] & ~mask;
   for (uint64_t& n : numbers) {
     if ((n & ~mask) != rest) return std::nullopt;
     n &= mask;
   }
-  const Value base_args[2] = {with_base(Value::of(rest), args[0].base), args[1]};
-  const Value base = apply(o, base_args, 2);
-  const Value lanes = from_lanes(numbers, o.width);
-  const Value lane_args[2] = {lanes, args[1]};
-  return sum(base, apply_by_lane(o, lane_args, 2), 1, o.width);
+  const unsigned count = o.op == Op::kZext || o.op == Op::kSext ? 1 : 2;
+  Value base_args[2] = {with_base(Value::of(rest), x.base), other};
+  Value lane_args[2] = {from_lanes(numbers, o.width), other};
+  if (o.op == Op::kOr || o.op == Op::kXor) {  // each bit of the mask is set in one of the parts
+    base_args[1].number &= ~mask;
+    lane_args[1].number &= mask;
+  }
+  const Value base = apply(o, base_args, count);
+  return sum(base, apply_by_lane(o, lane_args, count), 1, o.width);
+}
+
+// A comparison of values of which the upper bits are the same in all lanes, where the lower ones, which the bases have
+// none of, compare the same way in all lanes: then the upper ones decide it alone.
+std::optional<Value> Terms::of_upper_bits(Operation o, const Value* args) {
+  unsigned low = o.width - 1u;
+  for (unsigned n = 0; n < 2; ++n) {
+    if (args[n].base == 0) continue;
+    low = std::min(low, static_cast<unsigned>(std::countr_one(terms_[args[n].base].zero_bits)));
+  }
+  const uint64_t mask = truncate(~uint64_t{0}, low);
+  const uint64_t upper = truncate(~mask, o.width);
+  const bool less = (args[0].number & mask) < (args[1].number & mask);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const uint64_t a = number_in(args[0], l);
+    const uint64_t b = number_in(args[1], l);
+    if (((a ^ args[0].number) & upper) != 0 || ((b ^ args[1].number) & upper) != 0) return std::nullopt;
+    if (((a & mask) < (b & mask)) != less) return std::nullopt;
+  }
+  const Value first = with_base(Value::of(args[0].number & upper), args[0].base);
+  const Value second = with_base(Value::of(args[1].number & upper), args[1].base);
+  return less ? apply(op(Op::kNot, 1), apply(o, second, first)) : apply(o, first, second);
+}
+
+// An operation on a choice that all lanes make in the same way, between values that differ from lane to lane: the
+// choice between its results, where these do not differ.
+std::optional<Value> Terms::by_choice(Operation o, const Value* args, unsigned count) {
+  unsigned width = o.width;
+  switch (o.op) {
+    case Op::kShr:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kEq:
+    case Op::kLt:
+    case Op::kMin:
+    case Op::kMax:
+      break;
+    case Op::kZext:
+    case Op::kSext:
+      width = o.aux;
+      break;
+    default:
+      return std::nullopt;
+  }
+  constexpr uint32_t kDeepest = 8;  // a choice between choices is worked out for all of them
+  Part choice{0, 0};
+  unsigned place = 0;
+  for (unsigned n = 0; n < count; ++n) {
+    if (args[n].base == 0 || terms_[args[n].base].uniformity != Uniformity::kLane) continue;
+    for (const Part part : parts(args[n].base)) {
+      const Term& term = terms_[part.term];
+      if (term.uniformity != Uniformity::kLane) continue;
+      if (choice.term != 0 || !is_selection(part.term) || term.width != width || term.depth > kDeepest) {
+        return std::nullopt;
+      }
+      choice = part;
+      place = n;
+    }
+  }
+  if (choice.term == 0) return std::nullopt;
+  const std::span<const Value> sides = terms_[choice.term].args;
+  if (uniformity(sides[0]) == Uniformity::kLane) return std::nullopt;
+  const Value rest = sum(args[place], with_base({}, choice.term), ~choice.coefficient + 1, width);
+  Value results[3] = {sides[0]};
+  for (unsigned n = 1; n < 3; ++n) {
+    Value side[3] = {args[0], count > 1 ? args[1] : Value{}};
+    side[place] = sum(rest, sides[n], choice.coefficient, width);
+    results[n] = apply(o, side, count);
+    const Value& r = results[n];
+    if (r.plain != 0 || terms_[r.base].uniformity == Uniformity::kLane || r.table != results[1].table) {
+      return std::nullopt;
+    }
+  }
+  return apply(op(Op::kSelect, o.op == Op::kEq || o.op == Op::kLt ? 1 : o.width), results, 3);
 }
 
 // Lanes with the same arguments are worked out together; the results are put together again if one base can express
@@ -313,9 +432,13 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
     case Op::kShr:
       if (x.base != 0 && binary && a[1].constant()) {
         const Known known = known_bits(terms_[x.base].zero_bits, x.number, w);
-        if (a[1].number >= known.high && !o.is_signed)
+        if (known.low >= w || (a[1].number >= known.high && !o.is_signed))
           return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
         if (a[1].number == 0) return x;
+        // Not negative: its sign shifts zeros in.
+        if (o.is_signed && known.high < w && ((x.number >> (w - 1)) & 1) == 0) {
+          return apply(op(Op::kShr, w), x, a[1]);
+        }
         // Bits that the base has none of stay apart: what is left is the same term whatever they are.
         if (const uint64_t low = x.number & truncate(~uint64_t{0}, known.low); low != 0 && a[1].number < w) {
           Value rest = x;

@@ -138,10 +138,16 @@ void Terms::describe_pure(Term& term) {
       break;
     case Op::kOr:
     case Op::kXor:
+    case Op::kMin:
+    case Op::kMax:
       zero |= ~(possible_ones(0) | possible_ones(1));
       break;
     case Op::kZext:
-      zero |= ~truncate(~uint64_t{0}, o.aux);
+      zero |= ~truncate(possible_ones(0), o.aux);
+      break;
+    case Op::kSext:
+      // Above there are copies of the highest bit.
+      zero |= truncate(~possible_ones(0), o.aux);
       break;
     case Op::kShr:
       if (!o.is_signed && term.args[1].constant() && term.args[1].number < 64) {

@@ -413,6 +413,9 @@ private:
   Value by_groups(Operation operation, const Value* args, unsigned count);
   std::optional<Value> upper_parts(const Value& x, unsigned by, Operation operation);
   std::optional<Value> beside_base(Operation operation, const Value* args);
+  std::optional<Value> of_parts(Operation operation, const Value& x, const Value& other, unsigned most);
+  std::optional<Value> of_upper_bits(Operation operation, const Value* args);
+  std::optional<Value> by_choice(Operation operation, const Value* args, unsigned count);
   static constexpr size_t kMostCombinations = 256;
   std::optional<std::vector<uint64_t>> enumerate(const Value& value, unsigned lane, unsigned width,
                                                  const Filter* filter, size_t most) const;
