@@ -76,6 +76,27 @@ TEST(Addresses, OfAnArrayThatOneLaneKeepsToItself) {
   EXPECT_THAT(kernel("256", "4"), ElementsAre("error tmem-column-bounds @mma"));
 }
 
+// --- loops behind loops ---
+
+TEST(Rests, OfAnUnrolledLoopAreNotItsFirstRound) {
+  // Each round waits for the load of the one before it, but for the very first. Two rounds at a time as long as there
+  // are two, and the rest by itself.
+  auto kernel = [](const std::string& rest_asks) {
+    return said(ptx_kernel(
+        begin(64) + store("%tw") + kWaitStores +
+        "setp.lt.s32 %p0, %n, 1;\n@%p0 bra OVER;\nand.b32 %r10, %n, 1;\nmov.b32 %r11, 0;\nsetp.lt.u32 %p1, %n, "
+        "2;\n@%p1 bra REST;\nand.b32 %r11, %n, 2147483646;\nmov.b32 %r12, 0;\nTWO:\nsetp.eq.s32 %p2, %r12, "
+        "0;\n@%p2 bra FIRST;\n" +
+        kWaitLoads + "FIRST:\n" + load("%tw", " // @one") + kWaitLoads + load("%tw", " // @two") +
+        "add.s32 %r12, %r12, 2;\nsetp.ne.s32 %p3, %r12, %r11;\n@%p3 bra TWO;\nREST:\nsetp.eq.s32 %p4, %r10, 0;\n@%p4 "
+        "bra LAST;\n" +
+        rest_asks + kWaitLoads + "GO:\n" + load("%tw", " // @rest") + "LAST:\n" + kWaitLoads + "OVER:\n" + end(64)));
+  };
+  EXPECT_THAT(kernel("setp.eq.s32 %p5, %r11, 0;\n@%p5 bra GO;\n"), IsEmpty());
+  EXPECT_THAT(kernel("setp.ne.s32 %p5, %r11, 0;\n@%p5 bra GO;\n"),
+              testing::Contains("error tmem-missing-wait-ld @rest"));
+}
+
 // --- checks that trap ---
 
 // Stores over %n columns, a loop from memory's point of view: only a check bounds it.

@@ -20,6 +20,7 @@ namespace {
 // States of one block that are kept apart before the block counts as too complex.
 constexpr size_t kMaxStates = 48;
 constexpr size_t kMaxApart = 16;
+constexpr size_t kMaxCounted = 6;
 // Times round a loop before its joins stop listing their values, and before it is given up.
 constexpr unsigned kListRounds = 40;
 constexpr unsigned kMaxRounds = 64;
@@ -283,20 +284,35 @@ private:
            p.stores.empty() == q.stores.empty() && p.unknown_dealloc == q.unknown_dealloc;
   }
 
-  // The state that another one is merged with, if any.
+  // Whether two states come from different decisions about what is the same in all rounds of all loops.
+  bool differs_for_good(const State& a, const State& b) const {
+    return std::any_of(a.facts.list().begin(), a.facts.list().end(), [&](const Fact& f) {
+      if (f.per_lane || terms_[f.term].width != 1 || terms_[f.term].loops != 0 || f.interval.low != f.interval.high)
+        return false;
+      const Fact* other = b.facts.find(f.term);
+      return other != nullptr && other->interval.low == other->interval.high && other->interval != f.interval;
+    });
+  }
+
+  // The state that another one is merged with, if any: the one that decided the most alike.
   State* partner(std::vector<State>& states, const State& s) const {
     State* found = nullptr;
     size_t least = SIZE_MAX;
+    size_t alike = 0;  // as far as the protocol goes
     for (State& existing : states) {
       if (!same_kind(existing, s)) continue;
-      if (!setting_.apart) return &existing;
-      // The one that decided the most alike; while there is room for more, only one that decided the same.
+      ++alike;
+      // Counters that begin from different numbers, as those of what an unrolled loop leaves do, are counted by the
+      // rounds as long as they are kept apart.
+      if (!setting_.apart && (!setting_.by_rounds || !differs_for_good(existing, s))) return &existing;
       const size_t differences = existing.facts.differences(s.facts);
-      if (differences >= least || (differences != 0 && states.size() < kMaxApart)) continue;
+      if (differences >= least) continue;
+      // While there is room for more, only one that decided the same.
+      if (setting_.apart && differences != 0 && states.size() < kMaxApart) continue;
       found = &existing;
       least = differences;
     }
-    return found;
+    return !setting_.apart && alike < kMaxCounted ? nullptr : found;
   }
 
   uint64_t kind_hash(const State& s) const {
@@ -368,7 +384,7 @@ private:
     // The state before the first time round.
     const State* first = nullptr;
     for (const State& other : states_[head]) {
-      if (!counts || (other.later & bit) != 0 || other.live != s.live) continue;
+      if (!counts || (other.later & bit) != 0 || other.live != s.live || differs_for_good(other, s)) continue;
       if (first != nullptr) {  // there are several
         first = nullptr;
         break;

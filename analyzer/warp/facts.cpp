@@ -49,11 +49,30 @@ Interval as_read(const Term& term, const Interval& interval, unsigned width) {
   return same ? interval : Interval{};
 }
 
+// What is left of a number that is not negative when its lowest bits are masked or shifted away.
+Interval without_low_bits(const Terms& terms, const Facts& facts, const Term& term) {
+  const Operation& o = term.operation;
+  if (term.kind != TermKind::kPure || term.args.size() != 2 || !term.args[1].constant()) return {};
+  const uint64_t by = term.args[1].number;
+  const bool shifts = o.op == Op::kShr && by < 63;
+  if (!shifts && (o.op != Op::kAnd || by == 0)) return {};
+  Interval from = interval_of(terms, facts, term.args[0], o.width);
+  if (from.low < 0 || from.high == INT64_MAX) return {};
+  from.high = std::min(from.high, of_width(std::min<unsigned>(o.width, 63)).high);  // a sum that does not wrap around
+  if (shifts) return {from.low >> by, from.high >> by};
+  const uint64_t low_bits = (by & (~by + 1)) - 1;
+  const uint64_t reached =
+      truncate(~uint64_t{0}, static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(from.high))));
+  if ((reached & ~by & ~low_bits) != 0) return {};  // others are masked as well
+  const auto rounded = [low_bits](int64_t n) { return static_cast<int64_t>(static_cast<uint64_t>(n) & ~low_bits); };
+  return {rounded(from.low), rounded(from.high)};
+}
+
 Interval of_term(const Terms& terms, const Facts& facts, uint32_t base, unsigned width) {
-  Interval out;
   const Term& term = terms[base];
+  Interval out = as_read(term, without_low_bits(terms, facts, term), width);
   const uint64_t ones = ~term.zero_bits;
-  if (ones <= static_cast<uint64_t>(of_width(width).high)) out = {0, static_cast<int64_t>(ones)};
+  if (ones <= static_cast<uint64_t>(of_width(width).high)) out = intersect(out, {0, static_cast<int64_t>(ones)});
   if (const Fact* fact = facts.find(base)) out = intersect(out, as_read(term, fact->interval, width));
   if (term.kind == TermKind::kJoin && term.listed && !term.set.empty()) {
     Value v;
@@ -160,6 +179,30 @@ Interval interval_of(const Terms& terms, const Facts& facts, const Value& value,
   }
   return shift(of_term(terms, facts, value.base, width), sign_extend(value.number, width));
 }
+
+namespace {
+
+// Whether a sum cannot be a number modulo 2^width, however far it goes: from what its parts can be.
+bool never_is(const Terms& terms, const Facts& facts, const Value& value, uint64_t number, unsigned width) {
+  if (value.table != 0 || value.plain != 0 || width > 32) return false;
+  Interval all{sign_extend(value.number, width), sign_extend(value.number, width)};
+  for (const Terms::Part part : terms.parts(value.base)) {
+    const Interval of = of_term(terms, facts, part.term, width);
+    const int64_t factor = sign_extend(part.coefficient, width);
+    Interval times;
+    if (of.low == INT64_MIN || of.high == INT64_MAX || __builtin_mul_overflow(of.low, factor, &times.low) ||
+        __builtin_mul_overflow(of.high, factor, &times.high)) {
+      return false;
+    }
+    if (times.low > times.high) std::swap(times.low, times.high);
+    if (__builtin_add_overflow(all.low, times.low, &all.low) || __builtin_add_overflow(all.high, times.high, &all.high))
+      return false;
+  }
+  const uint64_t up = truncate(number - static_cast<uint64_t>(all.low), width);  // to the first such number
+  return static_cast<uint64_t>(all.high) - static_cast<uint64_t>(all.low) < up;
+}
+
+}  // namespace
 
 bool FactsFilter::admits(uint32_t join, uint64_t number) const {
   const Fact* fact = facts_.find(join);
@@ -285,6 +328,8 @@ std::optional<bool> decide(const Terms& terms, const Facts& facts, uint32_t base
       const bool comparable = o.op == Op::kEq || o.is_signed || (a.low >= 0 && b.low >= 0);
       if (comparable && o.op == Op::kEq && (a.high < b.low || b.high < a.low)) return false;
       if (comparable && o.op == Op::kEq && a.low == a.high && b.low == b.high) return a.low == b.low;
+      if (o.op == Op::kEq && term.args[1].constant() && never_is(terms, facts, term.args[0], term.args[1].number, w))
+        return false;
       if (comparable && o.op == Op::kLt) {
         if (a.high < b.low) return true;
         if (a.low >= b.high) return false;
