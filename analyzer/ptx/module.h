@@ -116,13 +116,13 @@ struct RegisterNames {
 
 struct Variable {
   std::string_view name;
+  uint64_t size = 0;          // bytes; 0 for `.extern .shared x[]`
+  uint32_t alignment = 1;     // bytes; the natural one where none is written
+  uint32_t function = kNone;  // Module::functions that owns it; kNone at module level
   Space space = Space::kNone;
   Type type = Type::kNone;
-  uint32_t alignment = 1;  // bytes; the natural one where none is written
-  uint64_t size = 0;       // bytes; 0 for `.extern .shared x[]`
   bool is_extern = false;
   bool is_unsized = false;             // x[]
-  uint32_t function = kNone;           // Module::functions that owns it; kNone at module level
   bool is_parameter = false;           // formal parameter of its function
   bool is_return = false;              // return parameter of its function
   bool is_register_parameter = false;  // `.func f(.reg .b32 %a)`: ref'd through a register instead, see Function

@@ -29,6 +29,7 @@ public:
     if (kept_ + from.size() + to.size() > kMostValues) return;
     kept_ += from.size() + to.size();
     if (found_ == 0) {
+      if (entries_.size() == 0) entries_.emplace_back();
       found_ = static_cast<uint32_t>(entries_.size());
       index_.add(hash_);
       entries_.emplace_back();
@@ -46,7 +47,7 @@ private:
     uint32_t straight = 0;
   };
 
-  std::vector<Entry> entries_ = std::vector<Entry>(1);  // by number in the index, from 1
+  Growing<Entry> entries_;  // by number in the index, from 1
   Kept<Value> values_;
   size_t kept_ = 0;
   ContentIndex index_;
