@@ -10,17 +10,6 @@ namespace {
 using cta::Fault;
 using cta::Sighting;
 
-// Whether a decision of the scenario was that a loop goes round once more, or no more, though nothing says so.
-bool chose_rounds(const Context& context, const Sighting& s) {
-  const kernel::Graph& graph = context.analysis().graph;
-  return std::any_of(s.decisions().begin(), s.decisions().end(), [&](const cta::Decision& d) {
-    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const kernel::Block& b) {
-      if (b.ender != d.instruction || b.loop == kNone || b.successors.size() != 2) return false;
-      return graph.in_loop(b.successors[0], b.loop) != graph.in_loop(b.successors[1], b.loop);
-    });
-  });
-}
-
 // Whether the address is one of a few, however often loops go round: the stages of a ring.
 bool is_listed(const Context& context, const Sighting& s) {
   bool any = false;

@@ -23,6 +23,16 @@ Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
   return d;
 }
 
+bool chose_rounds(const Context& context, const Sighting& s) {
+  const kernel::Graph& graph = context.analysis().graph;
+  return std::any_of(s.decisions().begin(), s.decisions().end(), [&](const cta::Decision& d) {
+    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const kernel::Block& b) {
+      if (b.ender != d.instruction || b.loop == kNone || b.successors.size() != 2) return false;
+      return graph.in_loop(b.successors[0], b.loop) != graph.in_loop(b.successors[1], b.loop);
+    });
+  });
+}
+
 std::string name(const Context& context, uint32_t instruction) {
   return std::string(context.name(instruction));
 }

@@ -18,6 +18,9 @@ void for_each(Context& context, std::initializer_list<cta::Fault> faults,
 // A finding at the sighting's place, with its warp and the decisions of its scenario.
 Draft draft(const cta::Sighting& s, report::Level level, std::string message);
 
+// Whether a decision of the scenario was that a loop goes round once more, or no more, though nothing says so.
+bool chose_rounds(const Context& context, const cta::Sighting& s);
+
 std::string name(const Context& context, uint32_t instruction);
 // " of warp 3", " of warp 3 of the other CTA"; with another lead-in where a sentence needs it.
 std::string warp_text(const cta::Sighting& s, std::string_view lead = " of warp ");

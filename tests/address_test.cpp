@@ -97,6 +97,23 @@ TEST(Rests, OfAnUnrolledLoopAreNotItsFirstRound) {
               testing::Contains("error tmem-missing-wait-ld @rest"));
 }
 
+TEST(Addresses, SizesThatChangeWithRoundsThatNothingBounds) {
+  // 256, 128, 64 and 32 columns, and then less, unless the caller stops before.
+  auto kernel = [](const std::string& check) {
+    return said(ptx_kernel(check +
+                           "setp.lt.s32 %p1, %n, 1;\n@%p1 bra DONE;\nmov.b32 %r20, 256;\nmov.b32 %r21, 0;\nTOP:\n" +
+                           where("%w0",
+                                 "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], %r20; // @alloc\n"
+                                 "bar.warp.sync 0xffffffff;\nld.shared.b32 %ta, [slot];\n"
+                                 "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, %r20; // @dealloc\n") +
+                           "shr.u32 %r20, %r20, 1;\nadd.s32 %r21, %r21, 1;\nsetp.lt.s32 %p2, %r21, %n;\n@%p2 bra TOP;\n"
+                           "DONE: ret;\nTRAP: trap;\n"));
+  };
+  for (const std::string& s : kernel("")) EXPECT_THAT(s, testing::StartsWith("incomplete ")) << s;
+  EXPECT_THAT(kernel(""), testing::Not(IsEmpty()));
+  EXPECT_THAT(kernel("setp.ne.s32 %p0, %n, 5;\n@%p0 bra TRAP;\n"), testing::Contains("error tmem-alloc-size @alloc"));
+}
+
 // --- checks that trap ---
 
 // Stores over %n columns, a loop from memory's point of view: only a check bounds it.

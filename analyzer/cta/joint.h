@@ -36,6 +36,7 @@ enum class Fault : uint8_t {
   kSlotRead,          // at: the read; other: the alloc
   kSlotOverwritten,   // at: the write; other: the alloc; number: 1 where it is not ordered with the alloc itself
   kOverCapacity,      // at: the alloc; numbers: live columns, asked
+  kAllocSize,         // at: the alloc; number: columns that it may not ask for
   kSharedAlloc,       // at: the alloc or dealloc site that several warps execute
   kDeallocAddress,    // at: the dealloc; other: the alloc; number: address when known
   kDeallocSize,       // at: the dealloc; other: the alloc; numbers: freed, allocated

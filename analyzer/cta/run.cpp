@@ -656,6 +656,7 @@ void Run::guessed(uint32_t term) {
 static bool is_of_one_warp(Fault fault) {
   switch (fault) {
     case Fault::kOutOfBounds:
+    case Fault::kAllocSize:
     case Fault::kDeallocAddress:
     case Fault::kDeallocSize:
     case Fault::kForeignDealloc:

@@ -409,13 +409,19 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   if (slot_arg == nullptr || size_arg == nullptr) return true;
   const auto slot = number(w, w.machine.shared_address(*slot_arg), lanes, 32);
   const auto size = number(w, w.machine.read(*size_arg), lanes, 32);
-  if (!size || *size == 0 || *size > kColumns) {
-    if (!size) stop(here, "how many columns are allocated is not known");
-    return size.has_value();
+  if (!size) {
+    stop(here, "how many columns are allocated is not known");
+    return false;
+  }
+  if (!ptx::legal_columns(graph_.module->target, form.exclusive, warp::sign_extend(*size, 32))) {
+    odd_allocs.insert(here);
+    see(Fault::kAllocSize, w, here).first = warp::sign_extend(*size, 32);
+  }
+  if (*size == 0 || *size > kColumns) {
+    stopped_ = true;  // no allocation, and nothing that follows from one
+    return false;
   }
   const auto columns = static_cast<uint32_t>(*size);
-  if (!ptx::legal_columns(graph_.module->target, form.exclusive, static_cast<int64_t>(columns)))
-    odd_allocs.insert(here);
   // The lowest range that is free, in steps of the allocation unit.
   uint32_t live = 0;
   std::array<bool, kColumns> taken{};
