@@ -323,6 +323,21 @@ TEST(Selections, ASizeThatIsSmallerThanALaterOne) {
               ElementsAre("error tmem-alloc-growing @second"));
 }
 
+// --- blocks that nothing states ---
+
+TEST(Blocks, AreAsLargeAsTheirBarriersNeed) {
+  // Warp 1 and all warps from 4 on meet at a barrier of 160 threads: four of those there must be.
+  std::string text =
+      ptx_kernel(begin(32) + "setp.ge.u32 %p1, %w, 4;\n" + where("%w1", "bar.sync 1, 160;\n") +
+                 where("%p1", store("%tw", " // @store") + kWaitStores + "bar.sync 1, 160;\n") + end(32));
+  const std::string stated = "    .reqntid 128,1,1\n";
+  ASSERT_NE(text.find(stated), std::string::npos);
+  text.erase(text.find(stated), stated.size());
+  const Joint joint = joint_of(text);
+  EXPECT_EQ(joint.analysis->launch.threads(), 256u);
+  EXPECT_THAT(said(text), IsEmpty());
+}
+
 // --- polls of several mbarriers in one loop ---
 
 TEST(Polls, OfSeveralMbarriersEndWhenAllAreOver) {

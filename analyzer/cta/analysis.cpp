@@ -164,6 +164,27 @@ void infer_block(Analysis& a) {
   a.launch = first;
 }
 
+// Where nothing states the block and the warps of the guess wait for others, the next larger block in which they do not
+// is a better guess.
+void try_larger_blocks(Analysis& a, const JointSetting& setting) {
+  if (!a.launch.block_is_guess() || !a.joint->short_of_warps) return;
+  const kernel::Launch first = a.launch;
+  std::vector<warp::WarpGraph> as_first = std::move(a.warps);
+  const std::shared_ptr<const Joint> joint = a.joint;
+  for (uint32_t threads : {160u, 192u, 256u, 288u, 320u, 384u, 512u}) {
+    if (threads <= first.threads()) continue;
+    a.launch.block = {threads, 1, 1};
+    a.launch.block_ground = kernel::Launch::Ground::kInferred;
+    a.warps.clear();
+    follow_warps(a);
+    a.joint = std::make_shared<const Joint>(run_jointly(a, setting));
+    if (!a.joint->short_of_warps) return;
+  }
+  a.warps = std::move(as_first);
+  a.launch = first;
+  a.joint = joint;
+}
+
 }  // namespace
 
 std::vector<uint32_t> tcgen05_instructions(const Module& module, const std::vector<uint32_t>& functions) {
@@ -257,6 +278,7 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   follow_warps(*a);
   infer_block(*a);
   a->joint = std::make_shared<const Joint>(run_jointly(*a, setting));
+  try_larger_blocks(*a, setting);
   return a;
 }
 

@@ -112,6 +112,7 @@ private:
     if (left_ != 0) --left_;
     Run run(ground_, policy, setting_.log && out_.scenarios == 0, most, out_.places);
     run.go();
+    if (out_.scenarios == 0) out_.short_of_warps = run.short_of_warps;
     ++out_.scenarios;
     out_.steps += run.steps;
     spent_ += run.cost();

@@ -159,8 +159,9 @@ public:
   // What counts against the budget.
   uint64_t cost() const { return steps + work - spared; }
   bool over_budget = false;
-  bool nothing_new = false;  // what this policy wishes is ruled out: it goes the way the usual one does
-  bool complete = false;     // every warp came to its end
+  bool nothing_new = false;     // what this policy wishes is ruled out: it goes the way the usual one does
+  bool short_of_warps = false;  // it ended with waits that warps which a guessed block does not have may end
+  bool complete = false;        // every warp came to its end
   // A commit as often as it was executed, in that order.
   struct Commit {
     uint32_t instruction = kNone, warp = 0, lane = 0;

@@ -905,6 +905,7 @@ void Run::stuck() {
   }
   // Whoever would arrive may be a warp that the assumed block does not have.
   if (launch_.block_is_guess()) {
+    short_of_warps = true;
     uncertain.push_back({instruction_of((waits != nullptr ? *waits : all[0]).step),
                          "this wait is never satisfied in a CTA of " + std::to_string(launch_.threads()) +
                              " threads, which was assumed; give --block"});
