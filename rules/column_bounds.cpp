@@ -1,5 +1,6 @@
 // tmem-column-bounds: an access leaves its allocation (ISA 9.7.16.2, 9.7.16.7).
-#include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "rules/sightings.h"
 
@@ -10,23 +11,61 @@ namespace {
 using cta::Fault;
 using cta::Sighting;
 
-// Whether the address is one of a few, however often loops go round: the stages of a ring.
-bool is_listed(const Context& context, const Sighting& s) {
+// How much what is not known of an address in a lane, its allocation apart, may add to it; nothing if there is no end
+// to that.
+std::optional<uint64_t> most_added(const warp::Terms& terms, const warp::Value& address, unsigned lane,
+                                   unsigned depth = 0) {
+  constexpr unsigned kDeepest = 8;
+  if (((address.plain >> lane) & 1) != 0) return 0;
+  uint64_t all = 0;
+  for (const warp::Terms::Part part : terms.parts(address.base)) {
+    const warp::Term& term = terms[part.term];
+    if (term.kind == warp::TermKind::kAllocation) continue;
+    uint64_t most = ~term.zero_bits;
+    if (term.kind == warp::TermKind::kPure && term.operation.op == warp::Op::kAdd && depth < kDeepest) {
+      // A sum that other lanes have other parts of.
+      most = 0;
+      for (const warp::Value& arg : term.args) {
+        const std::optional<uint64_t> of_arg = most_added(terms, arg, lane, depth + 1);
+        if (!of_arg || __builtin_add_overflow(most, *of_arg, &most)) return std::nullopt;
+      }
+    }
+    if (__builtin_mul_overflow(most, part.coefficient, &most) || __builtin_add_overflow(all, most, &all))
+      return std::nullopt;
+  }
+  return all;
+}
+
+// Whether that stays small, however often loops go round: the stages of a ring.
+bool is_bounded(const warp::Terms& terms, const warp::Event& e) {
+  constexpr uint64_t kColumns = 0xffff;  // the field of an address (ISA 9.7.16.1)
+  const std::optional<uint64_t> most = most_added(terms, e.address, static_cast<unsigned>(std::countr_zero(e.lanes)));
+  return most && *most <= kColumns;
+}
+
+bool has_bounded_address(const Context& context, const Sighting& s) {
   bool any = false;
   for (const warp::WarpGraph& w : context.warps()) {
     if (w.warp != s.warp || (w.rank & 1) != (s.rank & 1)) continue;
     for (const warp::Event& e : w.events) {
-      if (e.instruction != s.at) continue;
-      if (context.tmem_addresses(e.address, e.lanes).empty()) return false;
+      if (e.instruction != s.at || e.lanes == 0) continue;
+      if (!is_bounded(context.terms(), e) && context.tmem_addresses(e.address, e.lanes).empty()) return false;
       any = true;
     }
   }
   return any;
 }
 
+// Whether the column goes on and on with the rounds of the loop that the access stands in.
+bool grows(const Context& context, const Sighting& s) {
+  const auto course = context.joint().courses.find(cta::place_key(s.at, s.warp));
+  const bool comes_back = course != context.joint().courses.end() && course->second.comes_back;
+  return !comes_back && !has_bounded_address(context, s);
+}
+
 void check_column_bounds(Context& context) {
   for_each(context, {Fault::kOutOfBounds}, [&](const Sighting& s) -> std::optional<Draft> {
-    if (chose_rounds(context, s) && !is_listed(context, s)) {
+    if (chose_rounds(context, s) && grows(context, s)) {
       context.incomplete(s.at,
                          "whether this stays within its allocation: its column grows with the rounds of a loop, and "
                          "how many there are is not known");

@@ -110,7 +110,7 @@ private:
     uint64_t most = rest;
     if (usual_ != 0) most = std::min(rest, std::max(4 * usual_ + 4000, rest / std::max<size_t>(1, left_)));
     if (left_ != 0) --left_;
-    Run run(ground_, policy, setting_.log && out_.scenarios == 0, most, out_.places);
+    Run run(ground_, policy, setting_.log && out_.scenarios == 0, most, out_);
     run.go();
     if (out_.scenarios == 0) out_.short_of_warps = run.short_of_warps;
     ++out_.scenarios;

@@ -106,6 +106,14 @@ struct Places {
   bool all = true;  // every execution's address was known
 };
 
+// How the first column that an instruction touches changes from round to round of its innermost loop.
+struct Course {
+  int64_t last = 0;         // column from that of the allocation
+  uint32_t round = kNone;   // in which that was; kNone: none yet
+  int8_t direction = 0;     // 1: up, -1: down, 0: there was one round only
+  bool comes_back = false;  // some round was not further on than the one before it: the stages of a ring, or one place
+};
+
 // By instruction and warp.
 using PlacesByWarp = std::unordered_map<uint64_t, Places>;
 inline uint64_t place_key(uint32_t instruction, uint32_t warp) {
@@ -114,11 +122,12 @@ inline uint64_t place_key(uint32_t instruction, uint32_t warp) {
 
 struct Joint {
   PlacesByWarp places;
-  std::vector<Sighting> sightings;         // one per fault and pair of instructions
-  std::vector<warp::Uncertain> uncertain;  // questions that could not be decided
-  std::vector<Step> log;                   // of the first scenario
-  uint64_t asked = 0, decided = 0;         // questions: an access against another, a free or a round of a barrier
-  uint64_t steps = 0;                      // warp-instructions executed
+  std::unordered_map<uint64_t, Course> courses;  // as `places`
+  std::vector<Sighting> sightings;               // one per fault and pair of instructions
+  std::vector<warp::Uncertain> uncertain;        // questions that could not be decided
+  std::vector<Step> log;                         // of the first scenario
+  uint64_t asked = 0, decided = 0;               // questions: an access against another, a free or a round of a barrier
+  uint64_t steps = 0;                            // warp-instructions executed
   unsigned scenarios = 0;
   // The usual scenario ends with a wait that nothing ends, which a block that is only a guess may be too small for.
   bool short_of_warps = false;

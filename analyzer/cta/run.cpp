@@ -362,14 +362,14 @@ Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n
       rounds(ground.analysis->graph.loops.size(), 0),
       loads(ground.analysis->program->loads.size()) {}
 
-Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, PlacesByWarp& places)
+Run::Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, Joint& all)
     : ground_(ground),
       policy_(policy),
       graph_(ground.analysis->graph),
       program_(*ground.analysis->program),
       terms_(*ground.analysis->terms),
       launch_(ground.analysis->launch),
-      places_(places),
+      all_(all),
       log_events_(log),
       budget_(budget),
       model_(*ground.analysis->terms),

@@ -133,8 +133,8 @@ private:
 
 class Run : private warp::CommonMemory {
 public:
-  // `places`: of all scenarios.
-  Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, PlacesByWarp& places);
+  // `all`: where accesses are noted, of all scenarios.
+  Run(const Ground& ground, const Policy& policy, bool log, uint64_t budget, Joint& all);
   void go();
   // Whether nothing touched Tensor Memory.
   bool idle() const { return operations_.empty(); }
@@ -348,6 +348,7 @@ private:
     int64_t offset = 0;  // from the allocation's first column
   };
   Place place(Warp& w, const warp::Value& value, uint32_t lanes);
+  void note_course(const Warp& w, uint32_t instruction, const Place& at);
   void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
              uint8_t halves, uint32_t rank, bool certain);
   void conflict(Warp& w, uint32_t earlier, uint32_t access, uint32_t rank, bool has_older);
@@ -406,7 +407,7 @@ private:
   const warp::Program& program_;
   warp::Terms& terms_;
   const kernel::Launch& launch_;
-  PlacesByWarp& places_;
+  Joint& all_;
   const bool log_events_;
   const uint64_t budget_;
   uint32_t warps_per_cta_ = 0;

@@ -633,7 +633,8 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
-  Places& seen = places_[place_key(step.instruction, w.number)];
+  note_course(w, step.instruction, at);
+  Places& seen = all_.places[place_key(step.instruction, w.number)];
   if (at.known) {
     seen.lanes.set(at.lane);
   } else {
@@ -658,6 +659,20 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
     return std::string(
         at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1) : "");
   });
+}
+
+void Run::note_course(const Warp& w, uint32_t instruction, const Place& at) {
+  const uint32_t loop = graph_.blocks[w.waiting.front().at.block].loop;
+  if (!at.known || !at.based || loop == kNone) return;
+  Course& c = all_.courses[place_key(instruction, w.number)];
+  const uint32_t round = w.rounds[loop];
+  if (c.round != kNone && round > c.round) {
+    const auto step = static_cast<int8_t>(at.offset > c.last ? 1 : at.offset < c.last ? -1 : 0);
+    if (c.direction == 0) c.direction = step;
+    c.comes_back = c.comes_back || step == 0 || step != c.direction;
+  }
+  c.round = round;
+  c.last = at.offset;
 }
 
 void Run::reach_peer(Warp& w, uint32_t operation) {
@@ -713,6 +728,7 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   if (address_arg == nullptr) return;
   const Place d = place(w, w.machine.read(*address_arg), lanes);
   if (!d.known) uncertain.push_back({here, "which columns this touches could not be followed"});
+  note_course(w, here, d);
   add_log(w, here, lanes, [&] { return std::string(d.known ? "columns from " + std::to_string(d.column) : ""); });
   if (form.op == Tcgen05::kCp) {
     if (const Arg* s = arg(step, roles.descriptor)) check_operand(w, op, w.machine.read(*s), lanes);

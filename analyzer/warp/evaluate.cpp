@@ -483,7 +483,8 @@ private:
     };
     auto look_at = [&](const Value& v) {
       if (terms_.uniformity(v) == Uniformity::kLane) u = Uniformity::kLane;
-      const uint64_t own = v.table != 0 || v.plain != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, 0);
+      uint64_t own = v.table != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, based_lane(v));
+      if (v.plain != 0) own |= v.number;
       ones |= own;
       reach |= (own & ~kStageBits) == 0 ? own : bits_of_all(v, own, facts, bit, width);
       small = small && is_small(v, own);
@@ -557,12 +558,17 @@ private:
     return true;
   }
 
+  // A lane in which a value is more than a number, if there is one.
+  static unsigned based_lane(const Value& v) {
+    return v.plain == kAllLanes ? 0 : static_cast<unsigned>(std::countr_zero(~v.plain));
+  }
+
   // The bits that any of the numbers of a value has, which may have `own` as far as its form tells. What comes from the
   // round before and cannot be listed may be anything.
   uint64_t bits_of_all(const Value& value, uint64_t own, const Facts& facts, uint64_t bit, unsigned width) const {
-    if (value.base == 0 || value.table != 0 || value.plain != 0) return own;
-    if (const auto numbers = terms_.enumerate(value, 0, width, FactsFilter(terms_, facts))) {
-      uint64_t bits = 0;
+    if (value.base == 0 || value.table != 0) return own;
+    if (const auto numbers = terms_.enumerate(value, based_lane(value), width, FactsFilter(terms_, facts))) {
+      uint64_t bits = value.plain != 0 ? value.number : 0;
       for (uint64_t n : *numbers) bits |= n;
       return bits & own;
     }
