@@ -171,6 +171,27 @@ TEST(Addresses, ARingWithOneStageTooMany) {
   EXPECT_THAT(kernel("3"), ElementsAre("error tmem-column-bounds @store"));
 }
 
+TEST(Checks, OfSomeLanesInALoopLetNoLaneLeave) {
+  // A check in each round: of lane 0 alone, of each lane's own word, and of how often a wait was tried.
+  auto kernel = [](const std::string& check, const std::string& end_of_it) {
+    return said(ptx_kernel(begin(64) + "mov.u32 %r10, 0;\nmov.u64 %d10, %out;\nTOP:\n" + check +
+                           "bar.warp.sync 0xffffffff;\n" + store("%tw", " // @store") + kWaitStores +
+                           "add.u32 %r10, %r10, 1;\nsetp.lt.u32 %p9, %r10, %n;\n@%p9 bra TOP;\n" + end(64) +
+                           "ret;\nBAD: " + end_of_it + ";\n"));
+  };
+  const std::string lane0 =
+      "setp.ne.u32 %p1, %l, 0;\n@%p1 bra FINE;\nld.global.u32 %r11, [%d10];\nsetp.lt.s32 %p2, "
+      "%r11, 0;\n@%p2 bra BAD;\nFINE:\n";
+  const std::string each =
+      "mul.wide.u32 %d11, %l, 4;\nadd.u64 %d11, %d11, %d10;\nld.global.u32 %r11, "
+      "[%d11];\nsetp.lt.s32 %p2, %r11, 0;\n@%p2 bra BAD;\n";
+  for (const std::string& check : {lane0, each}) {
+    EXPECT_THAT(kernel(check, "trap"), IsEmpty()) << check;
+    // Lanes that only leave are missing afterwards.
+    EXPECT_THAT(kernel(check, "exit"), testing::Contains("error tmem-warp-collective @store")) << check;
+  }
+}
+
 TEST(Checks, OfWhatNothingElseAsksStayOut) {
   // A check of data: no branch on it, no more states.
   const std::string data = "ld.global.u32 %r0, [%out];\nsetp.gt.s32 %p0, %r0, 256;\n@%p0 bra TRAP;\n";

@@ -84,6 +84,7 @@ public:
     changed_.assign(graph_.blocks.size(), false);
     name_loops();
     find_straight();
+    find_traps();
   }
 
   Evaluation run() {
@@ -930,6 +931,24 @@ private:
     deliver(std::move(next), node_, decision);
   }
 
+  // Blocks from which every path ends in a trap.
+  void find_traps() {
+    traps_.assign(graph_.blocks.size(), false);
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (size_t b = graph_.blocks.size(); b-- > 0;) {
+        const Block& block = graph_.blocks[b];
+        if (traps_[b]) continue;
+        const bool ends = block.ending == Ending::kTrap;
+        if (!ends && (block.successors.empty() || !std::all_of(block.successors.begin(), block.successors.end(),
+                                                               [&](uint32_t s) { return traps_[s]; })))
+          continue;
+        traps_[b] = changed = true;
+      }
+    }
+  }
+
   // Blocks with one way in, outside loops that have several entries.
   void find_straight() {
     std::vector<uint8_t> ways(graph_.blocks.size(), 0);
@@ -968,6 +987,18 @@ private:
       return false;
     }
     const bool one = t.term != 0 && (terms_[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown));
+    if (traps_[block.successors[0]] != traps_[block.successors[1]]) {
+      // A trap of any lane ends the grid: what happens behind a check happens where no lane failed it.
+      const bool first_traps = traps_[block.successors[0]];
+      if ((first_traps ? t.yes : t.no) != 0) return true;
+      if (one) {
+        if (!assume_undecided(terms_, machine_.facts, t.term, first_traps == t.inverted)) return true;
+      } else if (t.term != 0) {
+        machine_.facts.set_lanes(t.term, first_traps == t.inverted ? kAllLanes : 0);
+      }
+      wait(others, b, block.successors[first_traps ? 1 : 0], lanes);
+      return false;
+    }
     if (one) {
       Facts facts = machine_.facts;
       const auto go_one_way = [&](bool truth) {
@@ -1404,6 +1435,7 @@ private:
   Protocol protocol_;
   uint32_t node_ = kNone;
   uint32_t block_ = 0;
+  std::vector<bool> traps_;  // by block
   Pictures pictures_;
   size_t pictured_left_ = kMostPictured;  // pending loads and stores that pictures may still hold
   uint32_t current_join_block_ = 0;       // where states are being merged
