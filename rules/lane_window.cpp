@@ -70,9 +70,12 @@ void check_lane_window(Context& context) {
       const uint64_t first = uint64_t{32} * (w.warp % 4);
       for (uint64_t start : starts) {
         // The lane field has more bits than there are lanes. Published kernels of CTA pairs add 128 times the rank to
-        // the lane; which lane that is modulo 128 is what counts here, and that they do is a note.
-        if (start >= kLanesOfTensorMemory) note_beyond(context, w, e, start);
-        start %= kLanesOfTensorMemory;
+        // the lane; which lane that is modulo 128 is what counts there, and that they do is a note. Elsewhere it is a
+        // warp's number that was not taken modulo 4.
+        if (start >= kLanesOfTensorMemory && context.analysis().uses_pairs) {
+          note_beyond(context, w, e, start);
+          start %= kLanesOfTensorMemory;
+        }
         const uint64_t last = start + form.lanes - 1;
         if (start >= first && last < first + 32) continue;
         Wrong& x = wrong[e.instruction];

@@ -465,7 +465,9 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   const auto [at, fresh_site] = site_warp_.try_emplace(site, w.index);
   if (!fresh_site && at->second != w.index) {
     for (const Allocation& a : allocations_) {
-      if (a.instruction == here && a.rank == w.rank && a.warp != w.index && slot && a.slot == *slot) {
+      // Another warp each time, and what the last one allocated is freed before: that is a guard too.
+      const bool over = !a.live && (a.freed_warp == w.index || w.known.any.knows(a.freed_warp, a.freed_event));
+      if (a.instruction == here && a.rank == w.rank && a.warp != w.index && slot && a.slot == *slot && !over) {
         see(Fault::kSharedAlloc, w, here).other_warp = warps_[a.warp]->number;
         break;
       }
