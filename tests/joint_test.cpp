@@ -340,6 +340,21 @@ TEST(Blocks, AreAsLargeAsTheirBarriersNeed) {
 
 // --- polls of several mbarriers in one loop ---
 
+TEST(Polls, EachLaneOfAnMbarrierOfItsOwn) {
+  // Two commits to two mbarriers; lanes 0 and 1 of every warp wait for one each, and the warp goes on when both have.
+  auto kernel = [](const std::string& lanes) {
+    return said(ptx_kernel(
+        begin(256, init("ring", 1) + init("ring+8", 1)) +
+        where("%w1", elected(mma("%ta", "%no") + commit("ring") + mma("%ta+128", "%no") + commit("ring+8"))) +
+        "mov.u32 %r10, ring;\nshl.b32 %r11, %l, 3;\nadd.u32 %r10, %r10, %r11;\nsetp.lt.u32 %p1, %l, " + lanes + ";\n" +
+        where("%p1", wait("%r10", "0")) + "bar.warp.sync 0xffffffff;\ntcgen05.fence::after_thread_sync;\n" +
+        load("%tw") + kWaitLoads + load("%tw+128", " // @second") + kWaitLoads + end(256)));
+  };
+  EXPECT_THAT(kernel("2"), IsEmpty());
+  // Only the first one is waited for.
+  EXPECT_THAT(kernel("1"), testing::Contains("error tmem-mma-completion @second"));
+}
+
 TEST(Polls, OfSeveralMbarriersEndWhenAllAreOver) {
   // All warps poll two mbarriers in turn until each was complete once; warp 1 commits to both.
   auto kernel = [](const std::string& commits, const std::string& second) {

@@ -1490,6 +1490,81 @@ bool Run::reaches(Warp& w, uint32_t address, uint32_t instruction, uint32_t comm
   return true;
 }
 
+// A test_wait or try_wait; `write` writes its result in some lanes. Lanes may wait for mbarriers of their own.
+template <typename F>
+bool Run::wait_for(Warp& w, uint32_t n, const Meaning& m, const Value& address_value, const Value& operand,
+                   uint32_t lanes, F&& write) {
+  const uint32_t here = instruction_of(n);
+  struct Group {
+    uint32_t lanes, address, parity;
+    Mbarrier* barrier;
+  };
+  std::vector<Group> groups;
+  for (uint32_t rest = lanes; rest != 0;) {
+    const uint32_t lane = rest & (~rest + 1);
+    const bool same = terms_.uniform(address_value, rest) && terms_.uniform(operand, rest);
+    const uint32_t group = same ? rest : lane;
+    rest &= ~group;
+    const auto address = number(w, address_value, lane, 32, true);
+    const auto parity = number(w, operand, lane, 32, true);
+    if (!address || !parity) {
+      stop(here, !address ? "which mbarrier is waited on is not known" : "the phase that is waited for is not known");
+      return false;
+    }
+    const auto at = static_cast<uint32_t>(*address);
+    waited.insert(at);
+    Mbarrier* b = find(at);
+    if (b == nullptr) {
+      // Another warp may still do so; nothing orders the two then.
+      w.state = State::kInit;
+      w.address = at;
+      return false;
+    }
+    groups.push_back({group, at, static_cast<uint32_t>(*parity), b});
+  }
+  asked += groups.size();
+  decided += groups.size();
+  const bool any_complete =
+      std::any_of(groups.begin(), groups.end(), [](const Group& g) { return g.barrier->complete(g.parity); });
+  if (any_complete) w.failed.clear();
+  for (const Group& g : groups) {
+    Mbarrier& b = *g.barrier;
+    if (!b.complete(g.parity)) {
+      const Warp::Failed now{n, g.address, b.phase};
+      if (std::find(w.failed.begin(), w.failed.end(), now) != w.failed.end()) {
+        w.state = State::kMbarrier;
+        w.address = g.address;
+        w.phase = b.phase;
+        return false;
+      }
+      // Of one that has gone on since, it was another phase that failed.
+      std::erase_if(w.failed, [&](const Warp::Failed& f) { return is_over(f); });
+      w.failed.push_back(now);
+      write(Value::of(0), g.lanes);
+      continue;
+    }
+    const bool immediate = b.phase == 0;
+    if (!immediate) {
+      w.known.any.join(b.done.any);
+      w.unfenced.strict.join(b.done.strict);
+      if (m.relaxed) {
+        w.unfenced.fenced.join(b.done.fenced);
+        w.last_relaxed = here;
+      } else {
+        w.known.fenced.join(b.done.fenced);
+      }
+      if (b.relaxed_arrive != kNone) w.last_relaxed = m.relaxed ? here : b.relaxed_arrive;
+      b.seen = std::max(b.seen, b.phase);
+      for (uint32_t r : b.seen_from_afar) remote_[r].observed = true;
+      b.seen_from_afar.clear();
+    }
+    write(Value::of(1), g.lanes);
+    add_log(w, here, g.lanes,
+            [&] { return std::string("waited for phase " + std::to_string(b.phase == 0 ? 0 : b.phase - 1)); });
+  }
+  return true;
+}
+
 bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
   using warp::Mbarrier;
   const uint32_t here = instruction_of(n);
@@ -1504,67 +1579,18 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
   if (has_operand) operand = w.machine.read(*arg(step, where + 1));
   tick(w);
 
-  auto write_result = [&](const Value& v) {
+  auto write_result = [&](const Value& v, uint32_t of) {
     for (unsigned d = 0; d < where; ++d) {
       const Arg& a = program_.args[step.first_arg + d];
-      if (a.kind == Arg::Kind::kRegister) w.machine.write(a, v, lanes, n);
+      if (a.kind == Arg::Kind::kRegister) w.machine.write(a, v, of, n);
     }
   };
 
   if (m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait) {
-    const auto address = number(w, address_value, lanes, 32, true);
-    const auto parity = number(w, operand, lanes, 32, true);
-    if (!address || !parity) {
-      stop(here, !address ? "which mbarrier is waited on is not known" : "the phase that is waited for is not known");
-      return false;
-    }
-    cta::Mbarrier* b = find(*address);
-    waited.insert(*address);
-    if (b == nullptr) {
-      // Another warp may still do so; nothing orders the two then.
-      w.state = State::kInit;
-      w.address = static_cast<uint32_t>(*address);
-      return false;
-    }
-    ++asked;
-    ++decided;
-    if (b->complete(static_cast<uint32_t>(*parity))) {
-      w.failed.clear();
-      const bool immediate = b->phase == 0;
-      if (!immediate) {
-        w.known.any.join(b->done.any);
-        w.unfenced.strict.join(b->done.strict);
-        if (m.relaxed) {
-          w.unfenced.fenced.join(b->done.fenced);
-          w.last_relaxed = here;
-        } else {
-          w.known.fenced.join(b->done.fenced);
-        }
-        if (b->relaxed_arrive != kNone) w.last_relaxed = m.relaxed ? here : b->relaxed_arrive;
-        b->seen = std::max(b->seen, b->phase);
-        for (uint32_t r : b->seen_from_afar) remote_[r].observed = true;
-        b->seen_from_afar.clear();
-      }
-      write_result(Value::of(1));
-      add_log(w, here, lanes,
-              [&] { return std::string("waited for phase " + std::to_string(b->phase == 0 ? 0 : b->phase - 1)); });
-      return true;
-    }
-    const Warp::Failed now{n, static_cast<uint32_t>(*address), b->phase};
-    if (std::find(w.failed.begin(), w.failed.end(), now) != w.failed.end()) {
-      w.state = State::kMbarrier;
-      w.address = static_cast<uint32_t>(*address);
-      w.phase = b->phase;
-      return false;
-    }
-    // Of one that has gone on since, it was another phase that failed.
-    std::erase_if(w.failed, [&](const Warp::Failed& f) { return is_over(f); });
-    w.failed.push_back(now);
-    write_result(Value::of(0));
-    return true;
+    return wait_for(w, n, m, address_value, operand, lanes, write_result);
   }
   if (m.mbarrier == Mbarrier::kPendingCount) {
-    write_result(w.machine.unknown(n, 0, Uniformity::kWarp, 32));
+    write_result(w.machine.unknown(n, 0, Uniformity::kWarp, 32), lanes);
     return true;
   }
 
@@ -1652,7 +1678,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       count = static_cast<uint32_t>(*c);
     }
     count *= arriving;
-    write_result(Value::of(b->phase & 1));
+    write_result(Value::of(b->phase & 1), lanes);
     Knowledge k = handed_on(w);
     if (m.relaxed) {
       k.fenced = w.at_fence.fenced;

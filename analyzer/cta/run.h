@@ -325,6 +325,9 @@ private:
   void commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
               uint32_t lanes);
   bool mbarrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
+  template <typename F>
+  bool wait_for(Warp& w, uint32_t n, const warp::Meaning& m, const warp::Value& address, const warp::Value& operand,
+                uint32_t lanes, F&& write);
   bool barrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
   bool cluster_barrier(Warp& w, uint32_t n, const warp::Meaning& m, uint32_t lanes);
   void copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes);
