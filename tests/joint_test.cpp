@@ -257,6 +257,11 @@ TEST(Late, ACommitThatALaterOneSpeaksFor) {
   const std::string other = elected(commit("full"));
   const std::string inits = init("full", 1) + init("empty", 1);
   EXPECT_THAT(said(ptx_kernel(begin(128, inits) + where("%w1", two) + wait("full", "0") + end(128))), IsEmpty());
+  // On one mbarrier again and again: what is there to fill another stage, nobody waits for.
+  const std::string again = mma("%ta", "%no") + commit("empty", " // @first");
+  EXPECT_THAT(said(ptx_kernel(begin(128, inits) + where("%w1", elected(again + again + commit("full"))) +
+                              wait("full", "0") + end(128))),
+              testing::Contains("warning tmem-commit-unwaited @first"));
   // A commit of another thread does not.
   EXPECT_THAT(
       said(ptx_kernel(begin(128, inits) + where("%w1", elected(mma("%ta", "%no") + commit("empty", " // @first"))) +

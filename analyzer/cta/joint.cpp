@@ -145,15 +145,20 @@ private:
     for (uint32_t alloc : run.allocs_left) {
       if (!doubtful) ++left_live_[alloc];
     }
-    stopped_ = stopped_ || (!run.complete && !run.nothing_new);
-    note_commits(run);
+    stopped_ = stopped_ || (!run.complete && !run.nothing_new && !run.excused);
+    if (run.complete) note_commits(run);
     waited_.insert(run.waited.begin(), run.waited.end());
     odd_.insert(run.odd_allocs.begin(), run.odd_allocs.end());
     return {std::move(run.choices), std::move(run.other_trips), std::move(run.selections), run.nothing_new};
   }
 
-  // A commit that is waited for tells of all that its thread issued before it, and needs none of the earlier commits.
+  // A commit that is waited for tells of all that its thread issued before it, and needs none of the earlier commits:
+  // the "stage empty" ones of stages that are filled once. Where a stage is filled again, somebody should have waited.
   void note_commits(const Run& run) {
+    std::map<uint32_t, unsigned> times;  // that a commit arrives, by shared address
+    for (const Run::Commit& c : run.commits) {
+      for (uint32_t t : c.targets) ++times[t];
+    }
     std::set<std::pair<uint32_t, uint32_t>> told;  // threads, as warp and lane, with a later one that is waited for
     for (size_t n = run.commits.size(); n-- > 0;) {
       const Run::Commit& c = run.commits[n];
@@ -161,7 +166,8 @@ private:
         Committed& all = committed_[c.instruction];
         all.warp = run.number_of(c.warp);
         all.targets.insert(c.targets.begin(), c.targets.end());
-        all.untold = all.untold || !told.contains({c.warp, c.lane});
+        const bool again = std::any_of(c.targets.begin(), c.targets.end(), [&](uint32_t t) { return times[t] > 1; });
+        all.untold = all.untold || again || !told.contains({c.warp, c.lane});
       }
       if (std::any_of(c.targets.begin(), c.targets.end(), [&](uint32_t t) { return run.waited.contains(t); }))
         told.insert({c.warp, c.lane});
@@ -255,7 +261,7 @@ private:
   struct Committed {
     uint32_t warp = 0;           // of its CTA: one that executes it
     std::set<uint32_t> targets;  // shared addresses
-    bool untold = false;         // at some time no later commit of its thread was waited for either
+    bool untold = false;         // at some time no later commit of its thread speaks for it
   };
   std::map<uint32_t, Committed> committed_;  // by instruction
   std::set<uint32_t> waited_;

@@ -160,6 +160,7 @@ public:
   uint64_t cost() const { return steps + work - spared; }
   bool over_budget = false;
   bool nothing_new = false;     // what this policy wishes is ruled out: it goes the way the usual one does
+  bool excused = false;         // it ended with a wait that nothing ends, as it may for numbers that never come
   bool short_of_warps = false;  // it ended with waits that warps which a guessed block does not have may end
   bool complete = false;        // every warp came to its end
   // A commit as often as it was executed, in that order.

@@ -877,7 +877,10 @@ void Run::stuck() {
     }
   }
   // A number of rounds or a flag that the kernel is never launched with may well end like this.
-  if (!guessed_data && (!policy_.flipped.empty() || (chose_trips && policy_.trips < 2))) return;
+  if (!guessed_data && (!policy_.flipped.empty() || (chose_trips && policy_.trips < 2))) {
+    excused = true;
+    return;
+  }
   // The mbarrier that is short of arrivals; one that has some of them says the most.
   struct Blocked {
     const Warp* warp;
