@@ -76,6 +76,18 @@ TEST(Addresses, OfAnArrayThatOneLaneKeepsToItself) {
   EXPECT_THAT(kernel("256", "4"), ElementsAre("error tmem-column-bounds @mma"));
 }
 
+TEST(Addresses, TheNumberOfAWarpThatIsNotTakenModuloFour) {
+  Setting eight;
+  eight.threads = 256;
+  auto kernel = [&](const std::string& window) {
+    return said(ptx_kernel(begin(64) + window + "shl.b32 %r10, %r10, 21;\nadd.u32 %r10, %r10, %ta;\n" +
+                               store("%r10", " // @store") + kWaitStores + end(64),
+                           eight));
+  };
+  EXPECT_THAT(kernel("and.b32 %r10, %w, 3;\n"), testing::Not(testing::Contains("error tmem-lane-window @store")));
+  EXPECT_THAT(kernel("mov.b32 %r10, %w;\n"), testing::Contains("error tmem-lane-window @store"));
+}
+
 // --- loops behind loops ---
 
 TEST(Rests, OfAnUnrolledLoopAreNotItsFirstRound) {

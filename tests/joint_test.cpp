@@ -281,6 +281,18 @@ TEST(Late, ADeallocThatSeveralWarpsExecute) {
               ElementsAre("error tmem-double-dealloc @dealloc"));
 }
 
+TEST(Late, AnAllocThatAnotherWarpExecutesEachRound) {
+  // Warps 0 and 1 take turns; what the last one allocated is freed and joined before the next one allocates.
+  auto kernel = [](const std::string& between) {
+    return said(ptx_kernel("mov.u32 %r10, 0;\nTOP:\nand.b32 %r11, %r10, 1;\nsetp.eq.u32 %p1, %w, %r11;\n" +
+                           where("%p1", allocate("slot", 64, " // @alloc")) + join() + "ld.shared.b32 %ta, [slot];\n" +
+                           join() + between + "add.u32 %r10, %r10, 1;\nsetp.lt.u32 %p2, %r10, 4;\n@%p2 bra TOP;\n"));
+  };
+  // Which of the allocations a dealloc frees is more than one warp by itself can tell.
+  EXPECT_THAT(kernel(where("%p1", release("%ta", 64)) + join()), testing::Each(testing::StartsWith("incomplete ")));
+  EXPECT_THAT(kernel(""), testing::Contains("error tmem-one-warp @alloc"));
+}
+
 TEST(Late, ColumnsThatAnotherWarpFreesOnSomePathsOnly) {
   auto kernel = [](const std::string& leave, const std::string& free) {
     return said(ptx_kernel(begin(128) + store("%tw") + kWaitStores + join() + leave +
