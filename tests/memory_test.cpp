@@ -64,6 +64,20 @@ TEST(Memory, CopiesDoNotSeeEachOther) {
   EXPECT_EQ(contents(third), (Contents{{4, 3}}));
 }
 
+TEST(Memory, KnowsWhichLanesHaveWritten) {
+  warp::Terms terms;
+  Memory memory;
+  EXPECT_EQ(memory.writers(0, 64), 0u);
+  memory.store(terms, 16, 4, Value::of(1), 0x1);
+  memory.store(terms, 24, 8, Value::of(2), 0xf0);
+  EXPECT_EQ(memory.writers(16, 4), 0x1u);
+  EXPECT_EQ(memory.writers(18, 8), 0xf1u);
+  memory.store(terms, 26, 2, Value::of(3), 0xf2);
+  EXPECT_EQ(memory.writers(24, 2), 0xf0u);  // what stands beside the bytes that are written stays
+  EXPECT_EQ(memory.writers(26, 1), 0xf2u);
+  EXPECT_EQ(memory.writers(0, 16), 0u);
+}
+
 TEST(LastStores, NameTheLastOneOfEachSixteenBytes) {
   LastStores stores;
   EXPECT_EQ(stores.find(0), nullptr);

@@ -763,6 +763,7 @@ private:
         continue;
       }
       Cell both = c;
+      both.lanes |= b[m].lanes;
       if (c.value != b[m].value) both.value = combine(c.value, b[m].value, kMemoryPart | c.address, c.bytes * 8u);
       changed = changed || both.value != c.value;
       out.push_back(both);

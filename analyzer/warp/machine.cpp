@@ -924,12 +924,13 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
     } else {
       writes.add(at, record);
     }
-  } else if ((lanes & existing_) != existing_ && memory.touches(at, bytes)) {
-    // Private memory of some lanes only. What is in other lanes where nothing was written yet is nobody's to read.
+  } else if (const uint32_t others = memory.writers(at, bytes) & ~lanes; (others & existing_) != 0) {
+    // Private memory of some lanes only, which others have written as well.
     const std::optional<Value> old = memory.load(terms_, at, bytes);
     stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
   }
-  memory.store(terms_, at, bytes, stored);
+  memory.store(terms_, at, bytes, stored,
+               window == kSharedWindow ? kAllLanes : lanes | memory.writers(at, bytes) | ~existing_);
 }
 
 // The word at a known shared address holds something unknown from now on, for every warp.

@@ -56,10 +56,18 @@ Value extract(Terms& terms, const Value& value, unsigned from, unsigned offset, 
   return terms.apply({Op::kZext, static_cast<uint8_t>(bytes * 8), false, bytes * 8}, v);
 }
 
-void Memory::store(Terms& terms, uint64_t address, unsigned bytes, const Value& value) {
+uint32_t Memory::writers(uint64_t address, uint64_t bytes) const {
+  uint32_t lanes = 0;
+  for (auto at = first_touching(cells(), address); at != cells().end() && at->address < address + bytes; ++at)
+    lanes |= at->lanes;
+  return lanes;
+}
+
+void Memory::store(Terms& terms, uint64_t address, unsigned bytes, const Value& value, uint32_t lanes) {
   Cell cell;
   cell.address = address;
   cell.bytes = static_cast<uint8_t>(bytes);
+  cell.lanes = lanes;
   cell.value = value;
   const std::vector<Cell>& now = cells();
   auto first = first_touching(now, address);
@@ -74,6 +82,7 @@ void Memory::store(Terms& terms, uint64_t address, unsigned bytes, const Value& 
     Cell rest;
     rest.address = from;
     rest.bytes = static_cast<uint8_t>(to - from);
+    rest.lanes = c.lanes;
     rest.value = extract(terms, c.value, c.bytes, static_cast<unsigned>(from - c.address), rest.bytes);
     return rest;
   };

@@ -15,13 +15,17 @@ struct Cell {
   uint64_t address = 0;
   uint8_t bytes = 4;  // 1 to 8
   Value value;
+  uint32_t lanes =
+      kAllLanes;  // of private memory: those that have written it; what the others have is nobody's to read
   bool operator==(const Cell&) const = default;
 };
 
 // Cheap to copy: shared until written.
 class Memory {
 public:
-  void store(Terms& terms, uint64_t address, unsigned bytes, const Value& value);
+  void store(Terms& terms, uint64_t address, unsigned bytes, const Value& value, uint32_t lanes = kAllLanes);
+  // The lanes that have written any of a range.
+  uint32_t writers(uint64_t address, uint64_t bytes) const;
   // Something unknown was written to [address, address + bytes).
   void clobber(uint64_t address, uint64_t bytes);
   // What a load of `bytes` bytes finds, when known cells cover it exactly.
