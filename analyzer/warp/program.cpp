@@ -978,7 +978,7 @@ private:
     std::vector<uint32_t> in;
     for (size_t b = 0; b < blocks; ++b) {
       in.clear();
-      each_bit(&live[b * words], words, [&](uint32_t n) { in.push_back(registers[n]); });
+      each_bit(live.data() + b * words, words, [&](uint32_t n) { in.push_back(registers[n]); });
       out_.code[b].live_in.assign(in.begin(), in.end());
     }
   }
