@@ -392,6 +392,21 @@ TEST(Polls, OfSeveralMbarriersEndWhenAllAreOver) {
               ElementsAre("warning tmem-mbarrier-count `mbarrier.init.shared::cta.b64 [empty], 1;`"));
 }
 
+TEST(Polls, OneAfterTheOtherFromTheFirstOnEachTime) {
+  // while (!(is(ring) && is(ring + 8) && is(ring + 16)));
+  std::string polls = "SPIN:\n";
+  std::string commits;
+  for (const char* at : {"ring", "ring+8", "ring+16"}) {
+    polls += "mbarrier.test_wait.parity.shared::cta.b64 %p1, [" + std::string(at) + "], 0;\n@!%p1 bra SPIN;\n";
+    commits += commit(at);
+  }
+  const std::string text = ptx_kernel(begin(128, init("ring", 1) + init("ring+8", 1) + init("ring+16", 1)) +
+                                      where("%w1", elected(mma("%ta", "%no") + commits)) + polls +
+                                      "tcgen05.fence::after_thread_sync;\n" + load("%tw") + kWaitLoads + end(128));
+  EXPECT_THAT(said(text), IsEmpty());
+  EXPECT_LT(joint_of(text).run.steps, 2000u);
+}
+
 // --- none yet ---
 
 TEST(NoneYet, WhatMemoryHoldsIsNotTheNumberForIt) {

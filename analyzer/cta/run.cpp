@@ -1524,14 +1524,22 @@ bool Run::wait_for(Warp& w, uint32_t n, const Meaning& m, const Value& address_v
   }
   asked += groups.size();
   decided += groups.size();
-  const bool any_complete =
-      std::any_of(groups.begin(), groups.end(), [](const Group& g) { return g.barrier->complete(g.parity); });
-  if (any_complete) w.failed.clear();
+  const auto has = [](const std::vector<Warp::Failed>& list, const Warp::Failed& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  for (const Group& g : groups) {
+    // One that is asked again after it was complete is no step forward: loops ask several until all are.
+    const Warp::Failed now{n, g.address, g.barrier->phase};
+    if (!g.barrier->complete(g.parity) || has(w.passed, now)) continue;
+    std::erase_if(w.passed, [&](const Warp::Failed& f) { return is_over(f); });
+    w.passed.push_back(now);
+    w.failed.clear();
+  }
   for (const Group& g : groups) {
     Mbarrier& b = *g.barrier;
     if (!b.complete(g.parity)) {
       const Warp::Failed now{n, g.address, b.phase};
-      if (std::find(w.failed.begin(), w.failed.end(), now) != w.failed.end()) {
+      if (has(w.failed, now)) {
         w.state = State::kMbarrier;
         w.address = g.address;
         w.phase = b.phase;

@@ -211,6 +211,7 @@ private:
       bool operator==(const Failed&) const = default;
     };
     std::vector<Failed> failed;
+    std::vector<Failed> passed;  // those that were complete, as of phases that are still the last ones
     Knowledge known, at_fence, unfenced;
     std::vector<Release> releases;
     std::vector<uint32_t> rounds;  // by loop
