@@ -23,7 +23,7 @@ Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
   return d;
 }
 
-bool chose_rounds(const Context& context, const Sighting& s) {
+bool chose_rounds(const Context& context, const cta::Sighting& s) {
   const kernel::Graph& graph = context.analysis().graph;
   return std::any_of(s.decisions().begin(), s.decisions().end(), [&](const cta::Decision& d) {
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const kernel::Block& b) {

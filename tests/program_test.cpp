@@ -56,11 +56,11 @@ TEST(Slice, WhatAGenericPointerToLocalMemoryMayMeetIsKept) {
       // The pointer in a register of its own, moved and added to.
       "mov.b64 %d2, %d1;\nadd.u64 %d2, %d2, 8;\nst.u32 [%d2], %r10;\nld.local.u32 %r11, [%d0+8];\n",
       // The pointer itself is stored and loaded.
-      ".local .align 8 .b64 kept;\nst.local.u64 [kept], %d1;\nld.local.u64 %d2, [kept];\nst.u32 [%d2], %r10;\n"
-      "ld.local.u32 %r11, [%d0];\n",
+      (".local .align 8 .b64 kept;\nst.local.u64 [kept], %d1;\nld.local.u64 %d2, [kept];\nst.u32 [%d2], %r10;\n"
+       "ld.local.u32 %r11, [%d0];\n"),
       // And as an argument.
-      "{\n.param .b64 p;\nst.param.b64 [p], %d1;\nld.param.b64 %d2, [p];\nst.u32 [%d2], %r10;\n}\n"
-      "ld.local.u32 %r11, [%d0];\n",
+      ("{\n.param .b64 p;\nst.param.b64 [p], %d1;\nld.param.b64 %d2, [p];\nst.u32 [%d2], %r10;\n}\n"
+       "ld.local.u32 %r11, [%d0];\n"),
   };
   for (const std::string& way : ways) {
     EXPECT_THAT(said(kernel(way, "64")), IsEmpty()) << way;
