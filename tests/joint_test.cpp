@@ -575,6 +575,22 @@ TEST(Clusters, AMulticastCommitArrivesInEachCtaOfItsMask) {
               ElementsAre("warning tmem-mbarrier-count @init"));
 }
 
+TEST(Clusters, OthersOfAClusterThatNothingStatesMayMulticastToo) {
+  auto expects = [](const std::string& issue, unsigned arrivals, unsigned ctas) {
+    return ptx_kernel(begin(128, init("full", arrivals, " // @init")) + join_cluster() +
+                          where("%w0", elected(mma("%ta", "%no") + issue)) + wait("full", "0") + kConsume + end(128) +
+                          join_cluster(),
+                      {.cluster = ctas});
+  };
+  const Joint open = joint_of(expects(commit_to("3"), 2, 0));
+  ASSERT_EQ(open.run.uncertain.size(), 1u);
+  EXPECT_THAT(open.run.uncertain[0].reason, testing::HasSubstr("give --cluster"));
+  EXPECT_THAT(said(expects(commit_to("3"), 2, 0)), ElementsAre(testing::StartsWith("incomplete ")));
+  // Nobody else sends what is not multicast, and where the cluster is stated all that send are there.
+  EXPECT_THAT(said(expects(commit("full"), 2, 0)), ElementsAre("warning tmem-mbarrier-count @init"));
+  EXPECT_THAT(said(expects(commit_to("1"), 2, 1)), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
 TEST(Clusters, NothingReachesACtaThatMayNotHaveBegun) {
   EXPECT_THAT(said(in_cluster("", commit_to("3"), join_cluster())),
               ElementsAre("warning tmem-pair-alloc-join @commit"));

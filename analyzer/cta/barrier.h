@@ -19,6 +19,7 @@ struct Mbarrier {
   uint32_t announced = UINT32_MAX;  // instruction of the last expect_tx
   uint32_t under_way = 0;           // asynchronous copies that will complete here
   bool from_afar = false;           // some of them, in any round, were issued by other CTAs
+  bool multicast = false;           // some, in any round, go to several CTAs: others of the cluster may send such too
   bool copied = false;              // one of them has
   Knowledge arriving;               // of those that arrived in this phase
   Knowledge done;                   // of all phases that are complete

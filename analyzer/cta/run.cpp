@@ -1869,7 +1869,8 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
   a.instruction = here;
   a.targets = {static_cast<uint32_t>(*target)};
   const auto written = number(w, w.machine.shared_address(*arg(step, first)), lanes, 32);
-  if (text.find("multicast::cluster") != std::string_view::npos) {
+  const bool multicast = text.find("multicast::cluster") != std::string_view::npos;
+  if (multicast) {
     uint32_t mask = (1u << ranks_) - 1;
     if (text.find("::all") == std::string_view::npos) {
       for (unsigned k = last + 1; k < step.argument_count; ++k) {
@@ -1905,6 +1906,7 @@ void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
     if (Mbarrier* b = find(t)) {
       ++b->under_way;
       b->from_afar = b->from_afar || rank_of(t) != w.rank;
+      b->multicast = b->multicast || multicast;
     }
   }
   add_log(w, here, lanes);

@@ -855,10 +855,12 @@ void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   commits.push_back({here, w.index, lane, a.targets, covers});
   for (uint32_t t : a.targets) {
     if (!reaches(w, t, here, w.commits)) return;
-    if (find(t) == nullptr) {
+    Mbarrier* b = find(t);
+    if (b == nullptr) {
       if (rank_of(t) == w.rank) stop(here, "the mbarrier that this commit arrives on was not seen to be initialised");
       return;
     }
+    b->multicast = b->multicast || form.multicast;
   }
   add_log(w, here, lanes);
   under_way_.push_back(std::move(a));
@@ -922,6 +924,13 @@ void Run::stuck() {
     uncertain.push_back({instruction_of(waits->step), "this wait is never satisfied in a cluster of " +
                                                           std::to_string(ranks_) +
                                                           " CTAs, which was assumed; give --cluster"});
+    return;
+  }
+  // What this CTA sends to others of its cluster, those may send to it.
+  if (launch_.cluster_is_guess() && short_of != nullptr && short_of->multicast) {
+    uncertain.push_back({instruction_of(waits->step),
+                         "this wait is never satisfied by what its own CTA does; others of its cluster may multicast "
+                         "to it, and nothing states the cluster; give --cluster"});
     return;
   }
   // Whoever would arrive may be a warp that the assumed block does not have.
