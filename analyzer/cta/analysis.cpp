@@ -170,19 +170,20 @@ void try_larger_blocks(Analysis& a, const JointSetting& setting) {
   if (!a.launch.block_is_guess() || !a.joint->short_of_warps) return;
   const kernel::Launch first = a.launch;
   std::vector<warp::WarpGraph> as_first = std::move(a.warps);
-  const std::shared_ptr<const Joint> joint = a.joint;
+  JointSetting usual = setting;  // says enough of a block, at a part of the cost
+  usual.usual_only = true;
   for (uint32_t threads : {160u, 192u, 256u, 288u, 320u, 384u, 512u}) {
     if (threads <= first.threads()) continue;
     a.launch.block = {threads, 1, 1};
     a.launch.block_ground = kernel::Launch::Ground::kInferred;
     a.warps.clear();
     follow_warps(a);
+    if (run_jointly(a, usual).short_of_warps) continue;
     a.joint = std::make_shared<const Joint>(run_jointly(a, setting));
-    if (!a.joint->short_of_warps) return;
+    return;
   }
   a.warps = std::move(as_first);
   a.launch = first;
-  a.joint = joint;
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ private:
   };
 
   Outcome scenario(const Policy& policy) {
-    if (spent_ >= setting_.step_budget) {
+    if (spent_ >= setting_.step_budget || (setting_.usual_only && out_.scenarios != 0)) {
       unfinished_ = true;
       return {};
     }

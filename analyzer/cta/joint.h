@@ -137,6 +137,7 @@ struct JointSetting {
   bool log = false;
   // Of all scenarios; the first one may take as many by itself. What is only replayed counts little.
   uint64_t step_budget = 300'000;
+  bool usual_only = false;  // the first scenario and no other
 };
 
 struct Analysis;
