@@ -1,6 +1,5 @@
 // tmem-alloc-size: the number of columns that alloc and dealloc ask for (ISA 9.7.16.7.1).
 #include <algorithm>
-
 #include <set>
 
 #include "rules/sightings.h"
@@ -82,8 +81,7 @@ void check_alloc_size(Context& context) {
                          "many there are is not known");
       return std::nullopt;
     }
-    const bool exclusive = context.program().meanings[context.module().instructions[s.at].opcode].form.exclusive;
-    return draft(s, report::Level::kError, message(context, s.at, s.first, exclusive));
+    return draft(s, report::Level::kError, message(context, s.at, s.first, context.form(s.at).exclusive));
   });
   for (uint32_t i : doubtful) {
     context.incomplete(i, "whether the number of columns is a legal one in each round of the loop");

@@ -15,7 +15,7 @@ void check_cta_group(Context& context) {
   for (uint32_t f : a.functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      const warp::Meaning& m = a.program->meanings[module.instructions[i].opcode];
+      const warp::Meaning& m = context.meaning(i);
       if (m.action != warp::Action::kTcgen05) continue;
       const unsigned group = m.form.cta_group;
       if (group != 1 && group != 2) continue;

@@ -64,11 +64,13 @@ public:
   const ptx::Function& kernel() const { return module().functions[analysis_.kernel]; }
 
   const ptx::Opcode& opcode(uint32_t instruction) const { return module().opcode(module().instructions[instruction]); }
-  // Of an event's instruction.
-  const warp::Meaning& meaning(const warp::Event& event) const {
-    return program().meanings[module().instructions[event.instruction].opcode];
+  const warp::Meaning& meaning(uint32_t instruction) const {
+    return program().meanings[module().instructions[instruction].opcode];
   }
-  const ptx::Form& form(const warp::Event& event) const { return meaning(event).form; }
+  const ptx::Form& form(uint32_t instruction) const { return meaning(instruction).form; }
+  // Of an event's instruction.
+  const warp::Meaning& meaning(const warp::Event& event) const { return meaning(event.instruction); }
+  const ptx::Form& form(const warp::Event& event) const { return form(event.instruction); }
   // nCols of an alloc or dealloc; of others a number.
   warp::Value columns_of(const warp::WarpGraph& w, const warp::Event& event) const;
   uint32_t instruction_of(uint32_t step) const { return program().steps[step].instruction; }

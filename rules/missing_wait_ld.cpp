@@ -147,7 +147,7 @@ private:
   }
 
   Footprint of_load(const PendingLoad& p) const {
-    const ptx::Form form = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
+    const ptx::Form& form = context_.form(context_.instruction_of(p.step));
     return footprint(context_, p.address, p.lanes, form);
   }
 

@@ -39,7 +39,7 @@ private:
       case ptx::Tcgen05::kShift: {
         const Footprint touched = footprint(context_, e.address, e.lanes, form);
         for (const PendingStore& p : before.stores) {
-          const ptx::Form store = ptx::decode(context_.opcode(context_.instruction_of(p.step)));
+          const ptx::Form& store = context_.form(context_.instruction_of(p.step));
           if (!same_start(e.address, p.address) && !overlap(touched, footprint(context_, p.address, e.lanes, store)))
             continue;
           say(e, p, name + " of the same columns");

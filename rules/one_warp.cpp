@@ -12,8 +12,7 @@ void check_one_warp(Context& context) {
   for_each(context, {Fault::kSharedAlloc}, [&](const Sighting& s) {
     const std::string warps = "(warps " + std::to_string(std::min(s.warp, s.other_warp)) + " and " +
                               std::to_string(std::max(s.warp, s.other_warp)) + ")";
-    const uint32_t opcode = context.module().instructions[s.at].opcode;
-    if (context.program().meanings[opcode].form.op == ptx::Tcgen05::kDealloc) {
+    if (context.form(s.at).op == ptx::Tcgen05::kDealloc) {
       return draft(
           s, report::Level::kError,
           "several warps execute this dealloc " + warps +

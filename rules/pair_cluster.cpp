@@ -11,7 +11,7 @@ void check_pair_cluster(Context& context) {
   const uint32_t ctas = context.launch().ctas();
   if (ctas % 2 == 0) return;
   for (uint32_t i : a.tcgen05) {
-    if (ptx::decode(context.opcode(i)).cta_group != 2) continue;
+    if (context.form(i).cta_group != 2) continue;
     Draft d;
     d.at = i;
     d.message = "cta_group::2 needs pairs of CTAs, but the kernel's clusters have " + std::to_string(ctas) +

@@ -126,6 +126,13 @@ bool asks_for_block(const Analysis& a) {
   });
 }
 
+void follow_in_block(Analysis& a, uint32_t threads) {
+  a.launch.block = {threads, 1, 1};
+  a.launch.block_ground = kernel::Launch::Ground::kInferred;
+  a.warps.clear();
+  follow_warps(a);
+}
+
 // Where nothing states the block and some instruction of the protocol is reached by no warp, the smallest block that
 // has a warp for all of them is a better guess.
 void infer_block(Analysis& a) {
@@ -135,10 +142,7 @@ void infer_block(Analysis& a) {
   const kernel::Launch first = a.launch;
   std::vector<warp::WarpGraph> as_first = std::move(a.warps);
   auto follow = [&](uint32_t threads) {
-    a.launch.block = {threads, 1, 1};
-    a.launch.block_ground = kernel::Launch::Ground::kInferred;
-    a.warps.clear();
-    follow_warps(a);
+    follow_in_block(a, threads);
     return events_not_reached(a);
   };
   // What the largest block has no warp for is not there for another warp.
@@ -174,10 +178,7 @@ void try_larger_blocks(Analysis& a, const JointSetting& setting) {
   usual.usual_only = true;
   for (uint32_t threads : {160u, 192u, 256u, 288u, 320u, 384u, 512u}) {
     if (threads <= first.threads()) continue;
-    a.launch.block = {threads, 1, 1};
-    a.launch.block_ground = kernel::Launch::Ground::kInferred;
-    a.warps.clear();
-    follow_warps(a);
+    follow_in_block(a, threads);
     if (run_jointly(a, usual).short_of_warps) continue;
     a.joint = std::make_shared<const Joint>(run_jointly(a, setting));
     return;

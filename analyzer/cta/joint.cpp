@@ -124,11 +124,11 @@ private:
     if (setting_.log && !run.log.empty()) out_.log = std::move(run.log);
     // A CTA that is let do nothing: kernels are launched with no more CTAs than there is work for.
     const bool idle = run.idle() && (!policy.flipped.empty() || policy.wish || policy.trips != Policy{}.trips);
-    const bool doubtful = idle || !run.doubtful.empty() || run.guesses_contradict();
+    const bool contradicts = !run.doubtful.empty() || run.guesses_contradict();
     const auto decisions = std::make_shared<const std::vector<Decision>>(std::move(run.decisions));
     for (Sighting& s : run.sightings) {
       // What is allocated and freed matters to others whatever the CTA did with it.
-      if (s.fault == Fault::kLeak && (run.guesses_contradict() || !run.doubtful.empty())) continue;
+      if (s.fault == Fault::kLeak && contradicts) continue;
       if (idle && s.fault != Fault::kLeak && s.fault != Fault::kDeallocSize && s.fault != Fault::kGrowing &&
           s.fault != Fault::kAllocSize)
         continue;
@@ -143,7 +143,7 @@ private:
     freed_.insert(run.allocs_freed.begin(), run.allocs_freed.end());
     // What is never known to be so in a scenario that is not to be believed is not known to be so.
     for (uint32_t alloc : run.allocs_left) {
-      if (!doubtful) ++left_live_[alloc];
+      if (!idle && !contradicts) ++left_live_[alloc];
     }
     stopped_ = stopped_ || (!run.complete && !run.nothing_new && !run.excused);
     if (run.complete) note_commits(run);

@@ -1296,10 +1296,10 @@ private:
       for (uint32_t k = 0; k < step.argument_count; ++k) operands.push_back(machine_.read(*arg(step, k)));
     }
     const Value address = e.address;
+    const Value columns = roles.columns < e.operand_count ? out_.graph.operands[e.operands + roles.columns] : Value{};
     switch (m.form.op) {
       case ptx::Tcgen05::kAlloc:
-        alloc(n, address, arg(step, roles.columns) == nullptr ? Value{} : machine_.read(*arg(step, roles.columns)),
-              lanes);
+        alloc(n, address, columns, lanes);
         break;
       case ptx::Tcgen05::kDealloc:
         dealloc(n, address);

@@ -70,7 +70,7 @@ struct Event {
   uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
   uint32_t lanes = 0;            // executing
   uint32_t node = kNone;
-  uint32_t before = kNone;  // WarpGraph::protocols; of a load, `loads` may hold its own earlier rounds alone
+  uint32_t before = kNone;  // WarpGraph::protocols; of pending loads and stores only those that it is held against
   Value address;            // of the bracketed operand; dealloc: taddr
 };
 

@@ -15,8 +15,8 @@ struct Cell {
   uint64_t address = 0;
   uint8_t bytes = 4;  // 1 to 8
   Value value;
-  uint32_t lanes =
-      kAllLanes;  // of private memory: those that have written it; what the others have is nobody's to read
+  // Of private memory: those that have written it; what the others have is nobody's to read.
+  uint32_t lanes = kAllLanes;
   bool operator==(const Cell&) const = default;
 };
 

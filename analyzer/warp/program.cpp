@@ -380,7 +380,7 @@ private:
       concerns = true;
       return true;
     }
-    if (depth == 0 || first_writer_[r + 1] - first_writer_[r] != 1) return false;
+    if (depth == 0 || !has_one_writer(r)) return false;
     const Site& site = writers_[first_writer_[r]];
     const Meaning& m = meaning(site.instruction);
     if (m.action == Action::kLoad) {
@@ -505,9 +505,10 @@ private:
     const size_t before = work_.size();
     std::erase_if(stores_, [&](const Site& store) {
       if (!is_read(store.frame, store.instruction)) return false;
-      const bool private_too = (spaces_of(store.frame, store.instruction) & bit_of(MemorySpace::kLocal)) != 0;
-      const bool shared = (spaces_of(store.frame, store.instruction) & bit_of(MemorySpace::kShared)) != 0;
-      need_sources(store.frame, store.instruction, shared && !private_too ? kAsData : kExact);
+      const Spaces spaces = spaces_of(store.frame, store.instruction);
+      const bool only_shared =
+          (spaces & bit_of(MemorySpace::kShared)) != 0 && (spaces & bit_of(MemorySpace::kLocal)) == 0;
+      need_sources(store.frame, store.instruction, only_shared ? kAsData : kExact);
       need_block(store.block);
       return true;
     });
@@ -644,10 +645,10 @@ private:
   int8_t none_yet_way(const Block& block) const {
     const uint32_t condition = original(block.condition);
     if (!has_one_writer(condition)) return -1;
-    const Site* site = &writers_[first_writer_[condition]];
-    const Meaning& m = meaning(site->instruction);
+    const Site& site = writers_[first_writer_[condition]];
+    const Meaning& m = meaning(site.instruction);
     if (m.action != Action::kCompare) return -1;
-    const Instruction& compare = module_.instructions[site->instruction];
+    const Instruction& compare = module_.instructions[site.instruction];
     const Operand* operands = module_.operands_of(compare);
     if (m.operation.op != Op::kEq || m.combine != Meaning::Combine::kNone || compare.operand_count != 3) return -1;
     const Operand& variable = operands[1];
@@ -655,7 +656,7 @@ private:
     // Small numbers are indexes and flags that memory may hold as well.
     const uint64_t none = truncate(static_cast<uint64_t>(operands[2].value), m.operation.width);
     if (none < truncate(~uint64_t{0}, m.operation.width - 1u)) return -1;
-    const uint32_t r = original(reg(site->frame, variable));
+    const uint32_t r = original(reg(site.frame, variable));
     bool begins_so = false;
     bool gets_another = false;
     for (uint32_t n = first_writer_[r]; n < first_writer_[r + 1]; ++n) {
