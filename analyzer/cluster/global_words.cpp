@@ -24,24 +24,25 @@ std::vector<uint32_t> pointers_of(const value::Terms& terms, uint32_t base) {
 
 }  // namespace
 
-Value& GlobalWords::read(const Value& address, unsigned width, uint32_t warp, uint64_t& serial) {
+Value& GlobalWords::read(value::Terms& terms, Model& model, const Value& address, unsigned width, uint32_t warp,
+                         uint64_t& serial) {
   const auto [at, fresh] = at_.try_emplace({address.base, address.number, width}, kNoWord);
-  if (fresh) at->second = find(address, width, serial);
+  if (fresh) at->second = find(terms, model, address, width, serial);
   Word& word = words_[at->second];
   word.readers.set(warp);
   return word.value;
 }
 
-uint32_t GlobalWords::find(const Value& address, unsigned width, uint64_t& serial) {
-  const std::vector<uint32_t> pointers = pointers_of(terms_, address.base);
+uint32_t GlobalWords::find(value::Terms& terms, Model& model, const Value& address, unsigned width, uint64_t& serial) {
+  const std::vector<uint32_t> pointers = pointers_of(terms, address.base);
   std::vector<uint32_t>* candidates = pointers.empty() ? nullptr : &behind_[pointers];
   if (candidates != nullptr) {
-    if (const uint32_t word = same_place(address, width, *candidates); word != kNoWord) return word;
+    if (const uint32_t word = same_place(terms, model, address, width, *candidates); word != kNoWord) return word;
   }
   Word word;
   word.address = address;
   word.width = width;
-  word.value = terms_.opaque(kGlobalSite, ++serial, value::Uniformity::kCta, 0, width);
+  word.value = terms.opaque(kGlobalSite, ++serial, value::Uniformity::kCta, 0, width);
   const auto number = static_cast<uint32_t>(words_.size());
   of_term_[word.value.base] = number;
   words_.push_back(word);
@@ -52,29 +53,30 @@ uint32_t GlobalWords::find(const Value& address, unsigned width, uint64_t& seria
 // Addresses from the same pointer and the same unknowns that are the same number in this scenario, such as an index
 // that one warp extends by its sign and another by zeros: they stay the same number, whatever is decided from now on.
 // Indexes of different unknowns are only equal as long as nothing is decided about them.
-uint32_t GlobalWords::same_place(const Value& address, unsigned width, const std::vector<uint32_t>& candidates) {
+uint32_t GlobalWords::same_place(value::Terms& terms, Model& model, const Value& address, unsigned width,
+                                 const std::vector<uint32_t>& candidates) const {
   if (candidates.empty()) return kNoWord;
-  const uint64_t number = model_.number(address);
-  std::vector<uint32_t> leaves = model_.leaves_of(address.base);
+  const uint64_t number = model.number(address);
+  std::vector<uint32_t> leaves = model.leaves_of(address.base);
   std::sort(leaves.begin(), leaves.end());
   for (const uint32_t n : candidates) {
     const Word& word = words_[n];
-    if (word.width != width || model_.number(word.address) != number) continue;
-    std::vector<uint32_t> others = model_.leaves_of(word.address.base);
+    if (word.width != width || model.number(word.address) != number) continue;
+    std::vector<uint32_t> others = model.leaves_of(word.address.base);
     std::sort(others.begin(), others.end());
     if (!std::includes(leaves.begin(), leaves.end(), others.begin(), others.end()) &&
         !std::includes(others.begin(), others.end(), leaves.begin(), leaves.end()))
       continue;
-    const Value same = terms_.apply({value::Op::kEq, 64, false, 0}, address, word.address);
-    if (same.base != 0 && same.number == 0 && terms_.parts(same.base).size() == 1) model_.decide(same.base, true);
+    const Value same = terms.apply({value::Op::kEq, 64, false, 0}, address, word.address);
+    if (same.base != 0 && same.number == 0 && terms.parts(same.base).size() == 1) model.decide(same.base, true);
     return n;
   }
   return kNoWord;
 }
 
-void GlobalWords::guess(uint32_t term) {
+void GlobalWords::guess(const Model& model, uint32_t term) {
   if (words_.empty()) return;
-  for (const uint32_t leaf : model_.leaves_of(term)) {
+  for (const uint32_t leaf : model.leaves_of(term)) {
     const auto at = of_term_.find(leaf);
     if (at == of_term_.end() || words_[at->second].guessed) continue;
     words_[at->second].guessed = true;

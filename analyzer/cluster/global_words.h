@@ -19,13 +19,13 @@ constexpr uint32_t kMaxWarpsPerCta = 32;  // 1024 threads
 
 class GlobalWords {
 public:
-  GlobalWords(value::Terms& terms, Model& model) : terms_(terms), model_(model) {}
-
-  // What a warp of the cluster reads at an address. `serial` counts unknowns.
-  value::Value& read(const value::Value& address, unsigned width, uint32_t warp, uint64_t& serial);
+  // What a warp of the cluster reads at an address, with the numbers that the scenario has so far. `serial` counts
+  // unknowns.
+  value::Value& read(value::Terms& terms, Model& model, const value::Value& address, unsigned width, uint32_t warp,
+                     uint64_t& serial);
 
   // A decision was made about a term: the words that it is computed from are guessed.
-  void guess(uint32_t term);
+  void guess(const Model& model, uint32_t term);
   // How many words have been guessed.
   size_t guessed() const { return guesses_.size(); }
   // How many of them can be guessed before two guesses may contradict each other: a warp goes by one of them that a
@@ -41,11 +41,10 @@ private:
     std::bitset<size_t{kMaxRanks} * kMaxWarpsPerCta> readers;
     bool guessed = false;
   };
-  uint32_t find(const value::Value& address, unsigned width, uint64_t& serial);
-  uint32_t same_place(const value::Value& address, unsigned width, const std::vector<uint32_t>& candidates);
+  uint32_t find(value::Terms& terms, Model& model, const value::Value& address, unsigned width, uint64_t& serial);
+  uint32_t same_place(value::Terms& terms, Model& model, const value::Value& address, unsigned width,
+                      const std::vector<uint32_t>& candidates) const;
 
-  value::Terms& terms_;
-  Model& model_;
   std::vector<Word> words_;
   std::map<std::array<uint64_t, 3>, uint32_t> at_;                 // base, number and width of an address -> word
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> behind_;  // by the pointers that the address is made of

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/ptx/module.h"
+#include "analyzer/value/value.h"
 
 namespace tmemlint::cluster {
 
@@ -47,16 +51,62 @@ private:
   using Page = std::array<LastStore, kPage>;
   // Stores come close to each other: the page of the last one is at hand.
   Page& page(uint32_t number) {
-    if (last_ == nullptr || last_number_ != number) {
-      last_ = &pages_[number];
-      last_number_ = number;
-    }
-    return *last_;
+    if (last_.page == nullptr || last_.number != number) last_ = Last(&pages_[number], number);
+    return *last_.page;
   }
 
+  // A copy has pages of its own: it starts without one at hand.
+  struct Last {
+    Last() = default;
+    Last(Page* p, uint32_t n) : page(p), number(n) {}
+    Last(const Last&) {}
+    Last& operator=(const Last&) {
+      *this = Last();
+      return *this;
+    }
+    Last(Last&&) = default;
+    Last& operator=(Last&&) = default;
+    ~Last() = default;
+    Page* page = nullptr;
+    uint32_t number = 0;
+  };
+
   std::unordered_map<uint32_t, Page> pages_;
-  Page* last_ = nullptr;
-  uint32_t last_number_ = 0;
+  Last last_;
+};
+
+// The blocks of LastStores::kBytes that the lanes of a store reach. Warps and scenarios store with the same tables of
+// offsets, so they are worked out once.
+class StoreBlocks {
+public:
+  // Counted from the block of the number that the offsets of a table are added to and that is `within` bytes from that
+  // block's begin.
+  std::span<const uint32_t> of(const value::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
+                               unsigned bytes) {
+    const uint64_t key = (uint64_t{table} << 32) | (bytes << 8) | within;
+    auto [known, fresh] = known_.try_emplace(key);
+    Blocks& of = known->second;
+    if (!fresh && of.lanes == lanes) return of.blocks;
+    of.lanes = lanes;
+    of.blocks.clear();
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+      const auto address = static_cast<uint32_t>(within + offsets[static_cast<size_t>(std::countr_zero(rest))]);
+      // Below the first block the number is a negative one.
+      for (int32_t b = static_cast<int32_t>(address) >> 4; b <= static_cast<int32_t>(address + bytes - 1) >> 4; ++b)
+        of.blocks.push_back(static_cast<uint32_t>(b));
+    }
+    static_assert(LastStores::kBytes == 1u << 4);
+    std::sort(of.blocks.begin(), of.blocks.end());
+    of.blocks.erase(std::unique(of.blocks.begin(), of.blocks.end()), of.blocks.end());
+    return of.blocks;
+  }
+
+private:
+  struct Blocks {
+    uint32_t lanes = 0;
+    std::vector<uint32_t> blocks;
+  };
+  std::unordered_map<uint64_t, Blocks> known_;
 };
 
 }  // namespace tmemlint::cluster

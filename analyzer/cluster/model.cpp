@@ -24,18 +24,18 @@ constexpr size_t kMostApproaches = 600;
 }  // namespace
 
 bool Model::is_leaf(uint32_t term) const {
-  const Term& t = terms_[term];
+  const Term& t = (*terms_)[term];
   if (t.kind == TermKind::kSum) return false;
   return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.args.size() > 4;
 }
 
 // Where a CTA stands and how many there are, as the machine numbers these unknowns.
 bool Model::is_launch(uint32_t leaf) const {
-  return terms_[leaf].kind == TermKind::kOpaque && terms_[leaf].site >> 60 == 2;
+  return (*terms_)[leaf].kind == TermKind::kOpaque && (*terms_)[leaf].site >> 60 == 2;
 }
 
 bool Model::is_size(uint32_t leaf) const {
-  return is_launch(leaf) && (terms_[leaf].site & 1) != 0;
+  return is_launch(leaf) && ((*terms_)[leaf].site & 1) != 0;
 }
 
 // Whether an unknown can be this number at all.
@@ -51,7 +51,7 @@ bool Model::is_plausible(uint32_t leaf, uint64_t number) const {
 }
 
 uint64_t Model::usual(uint32_t leaf) const {
-  const Term& t = terms_[leaf];
+  const Term& t = (*terms_)[leaf];
   if (t.width == 1) return 0;
   // The first CTA always has work to do.
   if (is_launch(leaf) && !is_size(leaf)) return 0;
@@ -77,7 +77,7 @@ uint64_t Model::evaluate(const Value& value) {
 const Model::Known& Model::evaluate(uint32_t term) {
   Known& known = known_[term];
   if (stands(known)) return known;
-  const Term& t = terms_[term];
+  const Term& t = (*terms_)[term];
   uint64_t number = 0;
   uint64_t leaves = 0;
   auto argument = [&](uint32_t base) -> uint64_t {
@@ -125,7 +125,7 @@ void Model::take_back(size_t changes) {
 }
 
 bool Model::holds(uint32_t term) {
-  known_.grow(terms_.size());
+  known_.grow(terms_->size());
   return (evaluate(term).number & 1) != 0;
 }
 
@@ -141,14 +141,14 @@ bool Model::agrees(uint32_t term, bool truth, uint64_t changed) {
 }
 
 bool Model::is_negative(uint32_t leaf, uint64_t number) const {
-  const unsigned width = terms_[leaf].width;
+  const unsigned width = (*terms_)[leaf].width;
   return width > 1 && value::sign_extend(number, width) < 0;
 }
 
 // `changed`: unknowns, as bits, that got other numbers since all decisions held.
 bool Model::attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed) {
   ++attempts;
-  number &= ~terms_[leaf].zero_bits;
+  number &= ~(*terms_)[leaf].zero_bits;
   if (changed == 0 && number == evaluate(leaf).number) return false;  // nothing changes
   const size_t before = changes_.size();
   set(leaf, number);
@@ -172,15 +172,15 @@ void Model::collect_leaves(uint32_t term, std::vector<uint32_t>& leaves) const {
   seen_[term] = true;
   trail_.push_back(term);
   if (is_leaf(term)) {
-    if (terms_[term].kind != TermKind::kAllocation) leaves.push_back(term);
+    if ((*terms_)[term].kind != TermKind::kAllocation) leaves.push_back(term);
     return;
   }
-  for (const Value& v : terms_[term].args) collect_leaves(v.base, leaves);
+  for (const Value& v : (*terms_)[term].args) collect_leaves(v.base, leaves);
 }
 
 std::vector<uint32_t> Model::leaves_of(uint32_t term) const {
   std::vector<uint32_t> leaves;
-  seen_.resize(terms_.size(), false);
+  seen_.resize(terms_->size(), false);
   collect_leaves(term, leaves);
   for (uint32_t t : trail_) seen_[t] = false;
   trail_.clear();
@@ -189,9 +189,9 @@ std::vector<uint32_t> Model::leaves_of(uint32_t term) const {
 
 std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   std::vector<uint64_t> out;
-  if (terms_[leaf].width == 1) return {0, 1};
+  if ((*terms_)[leaf].width == 1) return {0, 1};
   const uint64_t here = evaluate(leaf).number;
-  const Term& t = terms_[term];
+  const Term& t = (*terms_)[term];
   // Where a comparison turns over, if its sides are close to linear in the leaf.
   if (t.kind == TermKind::kPure && (t.operation.op == Op::kEq || t.operation.op == Op::kLt) && t.args.size() == 2) {
     const unsigned w = t.operation.width;
@@ -213,22 +213,22 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   }
   out.insert(out.end(), kUsual.begin(), kUsual.end());
   out.push_back(~uint64_t{0});
-  for (uint64_t& n : out) n = value::truncate(n, terms_[leaf].width);
+  for (uint64_t& n : out) n = value::truncate(n, (*terms_)[leaf].width);
   return out;
 }
 
 bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
-           const uint64_t kind = terms_[l].site >> 60;
-           return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == value::Uniformity::kCta &&
+           const uint64_t kind = (*terms_)[l].site >> 60;
+           return (*terms_)[l].kind == TermKind::kOpaque && (*terms_)[l].uniformity == value::Uniformity::kCta &&
                   (kind == 1 || kind == 2);
          });
 }
 
 // By how much a comparison is not what it is wanted to be.
 std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
-  const Term& t = terms_[term];
+  const Term& t = (*terms_)[term];
   if (t.kind != TermKind::kPure || t.args.size() != 2) return std::nullopt;
   if (t.operation.op != Op::kLt && (t.operation.op != Op::kEq || !truth)) return std::nullopt;
   const unsigned w = t.operation.width;
@@ -249,7 +249,7 @@ bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& le
   const size_t before = changes_.size();
   uint64_t changed = 0;
   for (uint32_t leaf : leaves) {
-    if (terms_[leaf].width == 1 || evaluate(leaf).number == 1 || (terms_[leaf].zero_bits & 1) != 0) continue;
+    if ((*terms_)[leaf].width == 1 || evaluate(leaf).number == 1 || ((*terms_)[leaf].zero_bits & 1) != 0) continue;
     set(leaf, 1);
     changed |= known_[leaf].leaves;
   }
@@ -277,7 +277,7 @@ bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& lea
     uint64_t to = 0;
     for (uint32_t leaf : leaves) {
       for (uint64_t n : candidates(leaf, term)) {
-        n &= ~terms_[leaf].zero_bits;
+        n &= ~(*terms_)[leaf].zero_bits;
         if (!is_plausible(leaf, n) || n == evaluate(leaf).number) continue;
         ++tried;
         const size_t here = changes_.size();
@@ -318,14 +318,14 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   if (failed_.contains({term, truth})) return false;
   const size_t before = changes_.size();
   // Several conditions that must hold together: one after the other.
-  const Term& t = terms_[term];
+  const Term& t = (*terms_)[term];
   if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
       ((t.operation.op == Op::kAnd && truth) || (t.operation.op == Op::kOr && !truth))) {
     const size_t decided = decisions_.size();
     const size_t failures = failures_.size();
     bool all = true;
     for (size_t n = 0; n < 2 && all; ++n) {
-      const value::Terms::Parts parts = terms_.parts(terms_[term].args[n].base);
+      const value::Terms::Parts parts = terms_->parts((*terms_)[term].args[n].base);
       if (parts.size() != 1) continue;
       const bool inverse = parts[0].coefficient != 1;
       all = find_numbers(parts[0].term, truth != inverse);
@@ -361,7 +361,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       if (!is_plausible(leaves[a], n)) continue;
       if (repairs >= kMostRepairs) break;
       take_back(before);
-      set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
+      set(leaves[a], n & ~(*terms_)[leaves[a]].zero_bits);
       if (holds(term) != truth) continue;
       const auto broken =
           std::find_if(decisions_.begin(), decisions_.end(), [&](const auto& d) { return !keeps(d, changed); });
@@ -385,7 +385,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     for (uint64_t n : numbers[a]) {
       if (!is_plausible(leaves[a], n)) continue;
       take_back(before);
-      set(leaves[a], n & ~terms_[leaves[a]].zero_bits);
+      set(leaves[a], n & ~(*terms_)[leaves[a]].zero_bits);
       for (size_t b = 0; b < leaves.size() && pairs < kMostPairs; ++b) {
         if (b == a) continue;
         for (uint64_t k : candidates(leaves[b], term)) {

@@ -18,8 +18,8 @@ namespace tmemlint::cluster {
 
 class Model {
 public:
-  explicit Model(const value::Terms& terms) : terms_(terms) {}
-  const value::Terms& terms() const { return terms_; }
+  explicit Model(const value::Terms& terms) : terms_(&terms) {}
+  const value::Terms& terms() const { return *terms_; }
 
   // The truth value that a term has with the numbers at hand.
   bool holds(uint32_t term);
@@ -33,7 +33,7 @@ public:
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
   uint64_t number(const value::Value& value) {
-    known_.grow(terms_.size());
+    known_.grow(terms_->size());
     return evaluate(value);
   }
 
@@ -72,7 +72,7 @@ private:
   bool can_be(uint32_t leaf, uint64_t number) const;
   bool is_plausible(uint32_t leaf, uint64_t number) const;
 
-  const value::Terms& terms_;
+  const value::Terms* terms_;
   value::Sparse<Known> known_;          // by term; a leaf's number is what it is given
   std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
   uint64_t clock_ = 1;

@@ -1,0 +1,92 @@
+// The barriers of a joint run: mbarriers, named barriers of a CTA, the barrier of the cluster. They keep arrivals, phases
+// and what the arriving warps hand on; who waits for them is the scheduler's matter.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analyzer/cluster/clock.h"
+#include "analyzer/cluster/observations.h"
+#include "analyzer/cluster/shared_words.h"
+
+namespace tmemlint::cluster {
+
+// An mbarrier object (ISA 9.7.13.15).
+struct Mbarrier {
+  bool live = false;
+  uint32_t count = 0;           // arrivals that complete a phase
+  int64_t pending = 0;          // arrivals that are still to come
+  uint32_t phase = 0;           // the one that is current, from 0
+  bool expects = false;         // bytes are announced for this phase
+  uint32_t announced = kNone;   // instruction of the last expect_tx
+  uint32_t under_way = 0;       // asynchronous copies that will complete here
+  bool from_afar = false;       // some of them, in any round, were issued by other CTAs
+  bool multicast = false;       // some, in any round, go to several CTAs: others of the cluster may send such too
+  bool copied = false;          // a copy has completed here in this phase
+  Knowledge arriving;           // of those that arrived in this phase
+  Knowledge done;               // of all phases that are complete
+  uint32_t init = kNone;        // instruction
+  WarpEvent initialised;        // by whom
+  uint32_t seen = 0;            // phases that a wait has observed to be complete
+  uint32_t last_arrive = kNone;     // instruction
+  uint32_t relaxed_arrive = kNone;  // instruction of the last relaxed arrive
+  std::vector<WarpEvent> previous, current;  // who arrived in the last complete phase, and in the current one
+  // Copies of other CTAs, as indices of signals: of the current phase, of complete ones.
+  std::vector<uint32_t> copied_from_afar, seen_from_afar;
+
+  // Whether the phase of that parity is complete: the current one is of the other parity.
+  bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }
+  bool settled() const { return pending <= 0 && (!expects || (under_way == 0 && copied)); }
+  // The phases whose arrivals, and bytes, are all there are over. True when one was.
+  bool settle();
+  bool arrive(uint32_t arrivals, const Knowledge& knowledge, uint32_t instruction);
+};
+
+class Mbarriers {
+public:
+  // The live mbarrier at a shared address.
+  Mbarrier* find(uint32_t address) {
+    const auto at = all_.find(address);
+    return at == all_.end() || !at->second.live ? nullptr : &at->second;
+  }
+  void init(uint32_t address, Mbarrier barrier) { all_[address] = std::move(barrier); }
+  // Whether a phase that a warp asked for is over.
+  bool is_over(uint32_t address, uint32_t phase) {
+    const Mbarrier* b = find(address);
+    return b == nullptr || b->phase != phase;
+  }
+  const std::unordered_map<uint32_t, Mbarrier>& all() const { return all_; }
+
+private:
+  std::unordered_map<uint32_t, Mbarrier> all_;  // by shared address
+};
+
+// A named barrier of one CTA (ISA 9.7.13.1).
+struct NamedBarrier {
+  uint32_t arrived = 0;     // threads
+  uint32_t expected = 0;    // threads; 0: all of the CTA that have not left
+  uint32_t generation = 0;  // times it was completed
+  Knowledge arriving;
+  Knowledge done;  // of the last completion
+};
+
+class NamedBarriers {
+public:
+  NamedBarrier& at(uint32_t rank, uint32_t id) { return all_[{rank, id}]; }
+  std::map<std::pair<uint32_t, uint32_t>, NamedBarrier>& all() { return all_; }
+
+private:
+  std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> all_;  // by rank and number
+};
+
+// barrier.cluster of all threads of the cluster (ISA 9.7.13.3).
+struct ClusterBarrier {
+  uint32_t phase = 0;  // phases that are complete
+  Knowledge arriving, done;
+  uint32_t relaxed_arrive = kNone;  // instruction of the last relaxed arrive
+};
+
+}  // namespace tmemlint::cluster

@@ -1,0 +1,63 @@
+// What the branches of a kernel decide, as far as a scenario goes by it: where loops end, which ways lead to more of the
+// protocol, which branches guard the loops that write Tensor Memory. The same for all scenarios of a kernel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "analyzer/kernel/control.h"
+#include "analyzer/program/program.h"
+
+namespace tmemlint::cluster {
+
+using ptx::kNone;
+
+class BranchFacts {
+public:
+  explicit BranchFacts(const program::Program& program);
+
+  const kernel::Control& control() const { return control_; }
+  // How much of the protocol only the first, and only the second way of a block's branch leads through. An access of
+  // Tensor Memory counts as much as many barriers: it says more about which way is the usual one.
+  std::array<uint32_t, 2> protocol_ahead(uint32_t block) const;
+  // Where a loop is asked how often it goes round: at its top, else at its bottom, else where it is left first. Its
+  // other exits are breaks.
+  struct LoopEnd {
+    uint32_t block = kNone;
+    bool at_top = false;
+  };
+  const LoopEnd& loop_end(uint32_t loop) const { return loop_ends_[loop]; }
+  // Whether a block's branch decides if a loop that writes Tensor Memory is entered.
+  bool guards_writes(uint32_t block) const { return guards_writes_[block]; }
+  // Whether a way of a block's branch lets a loop that writes Tensor Memory run no time, by a condition on what decides
+  // how often that runs.
+  bool runs_no_time(uint32_t block, uint8_t way) const;
+  // By loop that writes Tensor Memory: the instructions that do.
+  const std::vector<std::vector<uint32_t>>& loop_writers() const { return loop_writers_; }
+
+private:
+  void count_protocol();
+  void find_loop_writers();
+  void find_loop_ends();
+  void find_loop_end(uint32_t loop);
+  bool leaves(uint32_t block, uint32_t loop) const;
+  uint32_t end_of_chain(uint32_t block, uint32_t loop) const;
+  void find_guards() const;
+  void note_guard(uint32_t block) const;
+  bool leads_to(uint32_t from, uint32_t without, uint32_t end, const std::vector<bool>& blocks) const;
+
+  const program::Program& program_;
+  const kernel::Graph& graph_;
+  kernel::Control control_;
+  std::vector<uint32_t> protocol_in_;  // by block, weighted
+  std::vector<bool> writes_;           // by block: Tensor Memory
+  std::vector<bool> guards_writes_;    // by block
+  std::vector<LoopEnd> loop_ends_;     // by loop
+  std::vector<std::vector<uint32_t>> loop_writers_;
+  mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
+  mutable std::vector<uint8_t> runs_no_time_;  // by block: the way that does; made when something asks for it
+};
+
+}  // namespace tmemlint::cluster

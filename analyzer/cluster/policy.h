@@ -1,0 +1,25 @@
+// How a scenario decides what is unknown.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tmemlint::cluster {
+
+struct Policy {
+  uint32_t trips = 2;           // times round a loop whose end is not known
+  std::set<uint32_t> flipped;   // blocks whose branch is decided the other way than usual
+  // A condition that selects a number (a term), and what it is to be.
+  std::optional<std::pair<uint32_t, bool>> selection;
+  unsigned occasions = 2;  // how often the usual policy comes to a branch that this one decides another way
+
+  bool usual() const { return flipped.empty() && !selection && trips == Policy{}.trips; }
+};
+
+// The other numbers of times that loops are let run.
+inline constexpr std::array<uint32_t, 3> kOtherTrips = {1, 0, 5};
+
+}  // namespace tmemlint::cluster

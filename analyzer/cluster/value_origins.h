@@ -1,0 +1,29 @@
+// What values are computed from, over all of a kernel's paths.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "analyzer/program/program.h"
+
+namespace tmemlint::cluster {
+
+class ValueOrigins {
+public:
+  explicit ValueOrigins(const program::Program& program);
+  // Adds what a register may be computed from: registers that loads and the like write, and parameters. Loads of one
+  // parameter are one origin.
+  void collect(uint32_t reg, std::set<uint64_t>& out) const;
+
+private:
+  bool computes(const program::Step& step) const;
+  uint64_t origin(const program::Step& step, uint32_t reg) const;
+  template <typename F>
+  void each(const program::Step& step, bool written, F&& f) const;
+
+  const program::Program& program_;
+  std::vector<std::vector<uint32_t>> writers_;  // steps, by register
+};
+
+}  // namespace tmemlint::cluster
