@@ -9,13 +9,13 @@ bool Mbarrier::settle() {
     previous = std::move(current);
     current.clear();
     ++phase;
-    any = true;
     pending += count;
     expects = false;
     copied = false;
     seen_from_afar.insert(seen_from_afar.end(), copied_from_afar.begin(), copied_from_afar.end());
     copied_from_afar.clear();
-    if (count == 0) break;
+    if (count == 0) break;  // all threads have dropped out
+    any = true;
   }
   return any;
 }

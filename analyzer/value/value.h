@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/value/unknowns.h"
+
 namespace tmemlint::value {
 
 constexpr unsigned kLanes = 32;

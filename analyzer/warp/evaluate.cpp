@@ -35,6 +35,7 @@ using value::TermKind;
 using value::Terms;
 using value::truncate;
 using value::Uniformity;
+using value::UnknownKind;
 using value::Value;
 
 using kernel::Block;
@@ -60,10 +61,6 @@ constexpr size_t kMaxUnrolledStates = 4;
 
 // The loops that have no bit of their own.
 constexpr uint64_t kSharedLoops = uint64_t{1} << 62;
-// The part of a loop's head that is how often it has been gone round.
-constexpr uint64_t kRoundsPart = uint64_t{0x726f756e6473};
-// Joins of what is left of others on a path, by node.
-constexpr uint64_t kNarrowedSite = uint64_t{1} << 63;
 
 // Parts of what a warp has pending.
 constexpr unsigned kPendingLoads = 1;
@@ -463,7 +460,7 @@ private:
   }
 
   Value somewhere(uint32_t step, uint64_t bit) {
-    return terms_.opaque((uint64_t{5} << 60) | step, setting_.warp, Uniformity::kWarp, bit, 32);
+    return terms_.opaque(value::site_of(UnknownKind::kPendingAddress, step), setting_.warp, Uniformity::kWarp, bit, 32);
   }
 
   static constexpr uint64_t kMemoryPart = uint64_t{1} << 62;
@@ -500,11 +497,12 @@ private:
     constexpr unsigned kMostLowZeros = 16;
     uint64_t ones = uint64_t{1} << kMostLowZeros;
     uint64_t reach = 0;  // the bits that one of the values may have
-    uint64_t site = (uint64_t{block} << 32) ^ kind;
+    const uint64_t which = (uint64_t{block} << 32) ^ kind ^ (kind >> value::kSiteNumberBits);
+    const uint64_t counters = value::site_of(UnknownKind::kMetCounters, which);
     const uint64_t place = ((part << 8) ^ owner()) << 8;
     bool small = width == 32;
     const auto is_small = [&](const Value& v, uint64_t own) {
-      if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, site ^ kCounterSite, place, bit))) return true;
+      if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, counters, place, bit))) return true;
       return bit != 0 && a && v != *a && is_step(minus(v, *a, width), bit);
     };
     auto look_at = [&](const Value& v) {
@@ -523,7 +521,7 @@ private:
     const unsigned size = (reach & ~kStageBits) == 0 ? 0 : (reach & ~kColumnBits) == 0 ? 1 : 2;
     const bool counter = small && size == 2;
     const uint64_t above = size == 0 ? ~kStageBits : size == 1 ? ~kColumnBits : counter ? ~kCounterBits : 0;
-    if (counter) site ^= kCounterSite;
+    const uint64_t site = counter ? counters : value::site_of(UnknownKind::kMetPaths, which);
     const uint64_t certain = low_zeros + uint64_t{size} * (kMostLowZeros + 1);
     const uint64_t name = place ^ (static_cast<uint64_t>(u) << 6) ^ certain;
     const uint32_t join = terms_.join(site, name, loops_of(block) | bit, width);
@@ -555,8 +553,7 @@ private:
   // What starts in these bits and goes up by a number in them each time round a loop is taken to stay in them: nothing
   // counts further than that.
   static constexpr uint64_t kCounterBits = 0x3fffffff;
-  static constexpr uint64_t kLargestStep = 0xffff;            // that is a number
-  static constexpr uint64_t kCounterSite = 0x636f756e746572;  // of the joins of such values
+  static constexpr uint64_t kLargestStep = 0xffff;  // that is a number
 
   // Whether a value is that of a place the last time round, the join of that site, and a step.
   bool counts_up(const Value& value, uint64_t site, uint64_t place, uint64_t bit) const {
@@ -603,7 +600,7 @@ private:
 
   // How often the loop of a head has been gone round after its second time.
   Value rounds_of(uint32_t head) {
-    const uint32_t rounds = terms_.join((uint64_t{head} << 32) ^ owner(), kRoundsPart, loops_of(head), 32);
+    const uint32_t rounds = terms_.join(value::site_of(UnknownKind::kRounds, head), owner(), loops_of(head), 32);
     Term& term = terms_.mutable_term(rounds);
     term.uniformity = Uniformity::kWarp;
     term.zero_bits = ~static_cast<uint64_t>(kMostRounds);
@@ -1297,7 +1294,8 @@ private:
         if (!v.constant() || filter.admits(part.term, v.number)) rest.push_back(v);
       }
       if (rest.empty() || rest.size() == join.set.size()) continue;
-      const uint32_t smaller = terms_.join(kNarrowedSite | node_, part.term, join.loops, join.width);
+      const uint32_t smaller =
+          terms_.join(value::site_of(UnknownKind::kNarrowed, node_), part.term, join.loops, join.width);
       terms_.mutable_term(smaller).uniformity = join.uniformity;
       terms_.mutable_term(smaller).zero_bits = join.zero_bits;
       terms_.set_list(smaller, std::move(rest), true);
@@ -1383,7 +1381,7 @@ private:
   void alloc(uint32_t n, const Value& slot, const Value& columns, uint32_t lanes) {
     const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
     const Value address =
-        terms_.allocation(n, setting_.warp | (uint64_t{setting_.rank} << 32),
+        terms_.allocation(value::site_of(UnknownKind::kAllocated, n), setting_.warp | (uint64_t{setting_.rank} << 32),
                           sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())));
     Protocol& p = change();
     Held& held = held_of(p.held, address.base);

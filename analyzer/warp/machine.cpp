@@ -24,6 +24,7 @@ using value::TermKind;
 using value::Terms;
 using value::truncate;
 using value::Uniformity;
+using value::UnknownKind;
 using value::Value;
 
 using kernel::kLocalWindow;
@@ -36,14 +37,6 @@ namespace {
 constexpr Operation op(Op o, unsigned width, bool is_signed = false, uint32_t aux = 0) {
   return Operation{o, static_cast<uint8_t>(width), is_signed, aux};
 }
-
-// Kinds of opaque terms that are not named by a step.
-constexpr uint64_t kParameterSite = uint64_t{1} << 60;
-constexpr uint64_t kSpecialSite = uint64_t{2} << 60;
-constexpr uint64_t kSizeSite = kSpecialSite | 1;  // of what there is at least one of
-constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;
-constexpr uint64_t kLaneSite = uint64_t{4} << 60;
-constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
 // A grid is taken to have fewer than 2^30 threads: the index of a thread in it is a number of 32 bits that is not
 // negative, also a stride further.
@@ -85,7 +78,7 @@ Value Machine::special(std::string_view name) {
     uint64_t part = 0;
     for (char ch : of) part = part * 131 + static_cast<unsigned char>(ch);
     const bool size = of.starts_with("%nctaid") || of.starts_with("%nclusterid") || of.starts_with("%nsmid");
-    return terms_.opaque(size ? kSizeSite : kSpecialSite, part, u, 0, 32, zero);
+    return terms_.opaque(value::site_of(size ? UnknownKind::kLaunchSize : UnknownKind::kLaunch), part, u, 0, 32, zero);
   };
   // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
   auto grid_bits = [&](char of) -> unsigned {
@@ -122,7 +115,7 @@ Value Machine::special(std::string_view name) {
   // What indexes go up by from round to round.
   if (name == "%nctaid.x") return term(name, Uniformity::kCta, ~truncate(~uint64_t{0}, grid_bits(axis)));
   if (stem.starts_with("%clock") || stem.starts_with("%globaltimer") || stem.starts_with("%pm")) {
-    return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
+    return terms_.opaque(value::site_of(UnknownKind::kClock), 0, Uniformity::kLane, ~uint64_t{0}, 64);
   }
   return term(name, Uniformity::kCta);
 }
@@ -130,14 +123,15 @@ Value Machine::special(std::string_view name) {
 Value Machine::of_lane(const Value& value, unsigned lane, unsigned width) {
   const Value v = terms_.lane(value, lane);
   if (v.base == 0 || terms_[v.base].uniformity != Uniformity::kLane) return v;
-  Value picked = terms_.opaque(kLaneSite | v.base, lane, Uniformity::kWarp, terms_.loops(v), width);
+  Value picked =
+      terms_.opaque(value::site_of(UnknownKind::kOneLane, v.base), lane, Uniformity::kWarp, terms_.loops(v), width);
   picked.number = v.number;
   return picked;
 }
 
 Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
   ++others_asked_;
-  if (serial != nullptr) return terms_.opaque(kSerialSite, ++*serial, uniformity, 0, width);
+  if (serial != nullptr) return terms_.opaque(value::site_of(UnknownKind::kRunStep), ++*serial, uniformity, 0, width);
   return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
 }
 
@@ -189,7 +183,9 @@ void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t s
     r = value;
   } else {
     ++others_asked_;
-    const uint64_t name = serial != nullptr ? kSerialSite | ++*serial : site | (uint64_t{warp_} << 40);
+    const uint64_t name = serial != nullptr
+                              ? value::site_of(UnknownKind::kRunMixed, ++*serial)
+                              : value::site_of(UnknownKind::kMixedRegister, site | (uint64_t{warp_} << 40));
     r = terms_.blend(lanes, value, r, name, loops, a.width);
   }
 }
@@ -736,10 +732,10 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
     if (candidates.size() == 1 && listed && !own_unknown) return candidates[0];
     if (candidates.empty() && listed && !own_unknown && !m.fresh) {
       // Never written by a thread: asynchronous copies may change it, so it is another word each time it is read.
-      return unknown(kUnwrittenSite | site, index, Uniformity::kWarp, bytes * 8);
+      return unknown(value::site_of(UnknownKind::kUnwrittenWord, site), index, Uniformity::kWarp, bytes * 8);
     }
-    const uint32_t join = terms_.join(
-        kUnwrittenSite | site, (generation << 48) | (uint64_t{warp_} << 40) | index | (1u << 20), loops, bytes * 8);
+    const uint32_t join = terms_.join(value::site_of(UnknownKind::kWrittenWord, site),
+                                      (generation << 48) | (uint64_t{warp_} << 40) | index, loops, bytes * 8);
     const bool closed = listed && !own_unknown && !candidates.empty();
     terms_.set_list(join, candidates, closed && candidates.size() <= 8);
     uint64_t zero = closed ? ~uint64_t{0} : 0;
@@ -752,7 +748,8 @@ Value Machine::load_known(uint64_t address, const Meaning& m, unsigned bytes, ui
   if (own) return *own;
   if (memory.touches(address, bytes)) return unknown(site, 200 + index, Uniformity::kLane, bytes * 8);
   if (window == kParamWindow && address - kParamWindow < program_.layout.kernel_parameters()) {
-    return terms_.opaque(kParameterSite, (address << 4) | bytes, Uniformity::kCta, 0, bytes * 8);
+    return terms_.opaque(value::site_of(UnknownKind::kParameter), (address << 4) | bytes, Uniformity::kCta, 0,
+                         bytes * 8);
   }
   return unknown(site, 200 + index, window == kLocalWindow ? Uniformity::kLane : Uniformity::kWarp, bytes * 8);
 }
@@ -777,8 +774,8 @@ std::optional<Value> Machine::load_listed(const Value& address, const Meaning& m
   });
   // One base and another offset each (stages of one allocation): the offset is what is listed.
   const unsigned width = bytes * 8;
-  const uint32_t join = terms_.join(
-      kUnwrittenSite | site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index | (2u << 20), loops, width);
+  const uint32_t join = terms_.join(value::site_of(UnknownKind::kElement, site),
+                                    (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | index, loops, width);
   std::vector<Value> set;
   for (const Value& w : words) {
     const Value item = one_base ? Value::of(w.number) : w;
@@ -948,7 +945,8 @@ void Machine::store(const Value& address, unsigned bytes, const Value& value, ui
   } else if (const uint32_t others = memory.writers(at, bytes) & ~lanes; (others & existing_) != 0) {
     // Private memory of some lanes only, which others have written as well.
     const std::optional<Value> old = memory.load(terms_, at, bytes);
-    stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width), site, loops, width);
+    stored = terms_.blend(lanes, stored, old ? *old : unknown(site, 301, Uniformity::kLane, width),
+                          value::site_of(UnknownKind::kMixedWord, site), loops, width);
   }
   memory.store(terms_, at, bytes, stored,
                window == kSharedWindow ? kAllLanes : lanes | memory.writers(at, bytes) | ~existing_);
