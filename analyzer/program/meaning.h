@@ -62,6 +62,31 @@ enum class Mbarrier : uint8_t {
 enum class Barrier : uint8_t { kSync, kArrive, kReduce, kWarp };
 enum class ClusterBarrier : uint8_t { kArrive, kWait };
 
+// What atom and red make of the word that they change.
+enum class Atomic : uint8_t {
+  kNone,  // no atomic at all
+  kAdd,
+  kExchange,
+  kAnd,
+  kOr,
+  kXor,
+  kMin,
+  kMax,
+  kCompareSwap,
+  kIncrement,
+  kDecrement,
+  kOther,  // a change that is not followed: of floating-point numbers, of packed ones, of 128 bits
+};
+
+// Of kAsyncCopy: what of its spelling says how it completes.
+struct Copy {
+  bool on_mbarrier = false;     // completes on an mbarrier; else in a bulk group
+  bool multicast = false;       // to several CTAs of the cluster
+  bool to_all = false;          // a multicast to every CTA of the cluster, without a mask
+  bool launch_control = false;  // clusterlaunchcontrol.try_cancel, which writes its answer
+  uint8_t bytes = 0;            // that it writes; 0 where the spelling does not say
+};
+
 struct Meaning {
   Action action = Action::kGeneric;
   Operation operation;
@@ -73,7 +98,7 @@ struct Meaning {
   enum class Half : uint8_t { kLow, kHigh, kWide } half = Half::kLow;
   bool adds = false;  // kMulAdd: mad
   MemorySpace space = MemorySpace::kGeneric;
-  uint8_t access_width = 32;  // bits of one element
+  uint8_t access_width = 32;  // bits of one element; of an atomic: of the word that it changes
   bool access_signed = false;
   // Of stmatrix: how many lanes name a row of 16 bytes, the first ones (ISA 9.7.14.5.16).
   uint8_t address_lanes = 0;
@@ -86,12 +111,26 @@ struct Meaning {
   bool relaxed = false;  // .relaxed arrive or wait
   bool remote = false;   // shared::cluster state space
   bool cluster_scope = false;
-  ptx::Form form;               // kTcgen05
-  uint8_t destinations = 1;     // how many leading top-level operands are written
-  bool is_move_like = false;    // passes loaded data on without using it: mov, packing, integer cvt, shl/or
-  bool atomic = false;          // atom, red: changes a word of memory
+  ptx::Form form;             // kTcgen05
+  uint8_t destinations = 1;   // how many leading top-level operands are written
+  bool is_move_like = false;  // passes loaded data on without using it: mov, packing, integer cvt, shl/or
+  Atomic atomic = Atomic::kNone;
+  Copy copy;
   bool uniform_result = false;  // kFresh: the same in all lanes
   bool commutative = false;     // kGeneric: its two sources may change places
+  bool aligned = false;         // all lanes of a warp execute it together
+  bool fences_shared = false;   // kProxyFence: covers shared memory
+  bool no_increment = false;    // Mbarrier::kAsyncArrive: the pending count is not raised for it (.noinc)
+  bool may_leave_cta = false;   // may name another CTA of the cluster, or be about all of them
+  // Order between threads (memory consistency model of the ISA). Reads are ld and atom, writes are st, red and atom; a
+  // read that acquires and a write that releases say so themselves. A strong one (atom, red, relaxed, volatile) does
+  // the same together with a memory fence beside it.
+  bool reads_memory = false;
+  bool writes_memory = false;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool memory_fence = false;
 };
 
 // What warps do to Tensor Memory and to the barriers that order it.

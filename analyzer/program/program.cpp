@@ -26,7 +26,7 @@ namespace {
 
 bool is_event(const Meaning& m) {
   // Words of shared memory that warps poll.
-  if (m.atomic && m.space != MemorySpace::kGlobal) return true;
+  if (m.atomic != Atomic::kNone && m.space != MemorySpace::kGlobal) return true;
   if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
     return true;
   return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
@@ -265,7 +265,7 @@ private:
       }
       if (!from_local) return;
       each_written(block.frame, i, mark);
-      if (m.action == Action::kStore || m.atomic) {
+      if (m.action == Action::kStore || m.atomic != Atomic::kNone) {
         const bool again = stored_somehow && (stored || m.space == MemorySpace::kParam);
         changed = changed || !again;
         stored_somehow = true;

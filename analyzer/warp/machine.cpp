@@ -283,7 +283,7 @@ void Machine::execute(const Step& step, uint32_t number) {
     return;
   }
   const Meaning& m = meaning(step);
-  if (m.atomic && common == nullptr) change_atomically(step, m);
+  if (m.atomic != program::Atomic::kNone && common == nullptr) change_atomically(step, m);
   switch (m.action) {
     case Action::kPure:
       pure(step, m);
