@@ -1,48 +1,345 @@
 #include "analyzer/cluster/tensor_memory.h"
 
+#include <algorithm>
+
 namespace tmemlint::cluster {
 
-namespace {
+using ptx::IssueOrder;
+using ptx::kMostTmemColumns;
 
-bool same_shape(const Operation& a, const Operation& b) {
-  if (a.d_column != b.d_column || a.form.kind != b.form.kind) return false;
-  if (!a.idesc_known || !b.idesc_known) return true;
-  const ptx::MmaShape x = ptx::mma_shape(a.idesc, a.form);
-  const ptx::MmaShape y = ptx::mma_shape(b.idesc, b.form);
-  return x.m == y.m && x.n == y.n;
+// --- allocations ---
+
+uint32_t TensorMemory::live_columns(uint32_t rank) const {
+  uint32_t live = 0;
+  for (const Allocation& a : allocations_) {
+    if (a.rank == rank && a.live) live += a.columns;
+  }
+  return live;
 }
 
-}  // namespace
-
-bool pipelined(const Operation& first, Role first_role, const Operation& second, Role second_role) {
-  using ptx::Tcgen05;
-  if (!first.by_commit() || !second.by_commit() || first.form.cta_group != second.form.cta_group) return false;
-  const Tcgen05 a = first.form.op;
-  const Tcgen05 b = second.form.op;
-  if (first.is_mma() && second.is_mma()) {
-    if (first_role == Role::kAccumulator && second_role == Role::kAccumulator) return same_shape(first, second);
-    // Reads before a write are issued, and executed, in order; what one writes and the next reads as an operand is not.
-    return first_role != Role::kAccumulator;
+std::optional<uint32_t> TensorMemory::find_room(uint32_t rank, uint32_t columns, uint32_t capacity) const {
+  std::array<bool, kMostTmemColumns> taken{};
+  for (const Allocation& a : allocations_) {
+    if (a.rank != rank || !a.live) continue;
+    const uint32_t end = std::min(a.base + a.columns, kMostTmemColumns);
+    for (uint32_t c = a.base; c < end; ++c) taken[c] = true;
   }
-  if (a == Tcgen05::kCp && (second.is_mma() || b == Tcgen05::kCp)) return true;
-  if (a == Tcgen05::kShift) {
-    return second.is_mma() || (b == Tcgen05::kCp && second.form.cp_shape == ptx::CpShape::k4x256b);
+  for (uint32_t c = 0; c + columns <= capacity; c += ptx::kAllocationUnit) {
+    if (std::none_of(taken.begin() + c, taken.begin() + c + columns, [](bool t) { return t; })) return c;
   }
-  return first.is_mma() && b == Tcgen05::kShift;
+  return std::nullopt;
 }
 
-uint32_t cp_columns(ptx::CpShape shape) {
-  switch (shape) {
-    case ptx::CpShape::k128x256b:
-    case ptx::CpShape::k4x256b:
-      return 8;
-    case ptx::CpShape::k128x128b:
-    case ptx::CpShape::k64x128b:
-    case ptx::CpShape::k32x128b:
-      return 4;
-    default:
-      return 1;
+uint32_t TensorMemory::add(const Allocation& allocation, uint32_t term) {
+  const auto id = static_cast<uint32_t>(allocations_.size());
+  const std::pair entry(term, id);
+  allocation_of_.insert(std::upper_bound(allocation_of_.begin(), allocation_of_.end(), entry), entry);
+  allocations_.push_back(allocation);
+  columns_[allocation.rank].clear(allocation.base, allocation.base + allocation.columns);
+  return id;
+}
+
+uint32_t TensorMemory::allocation_of(uint32_t term) const {
+  const auto at = std::lower_bound(allocation_of_.begin(), allocation_of_.end(), std::pair{term, 0u});
+  return at == allocation_of_.end() || at->first != term ? kNoAllocation : at->second;
+}
+
+uint32_t TensorMemory::live_at(uint32_t rank, uint32_t column) const {
+  uint32_t found = kNoAllocation;
+  for (uint32_t n = 0; n < allocations_.size(); ++n) {
+    const Allocation& a = allocations_[n];
+    if (a.rank == rank && a.live && a.holds(column)) found = n;
   }
+  return found;
+}
+
+uint32_t TensorMemory::last_alloc(uint32_t rank) const {
+  const auto at = std::find_if(allocations_.rbegin(), allocations_.rend(),
+                               [&](const Allocation& a) { return a.rank == rank; });
+  return at == allocations_.rend() ? kNone : at->alloc.instruction;
+}
+
+// --- accesses ---
+
+TmemUse TensorMemory::use_of(const Access& access) const {
+  const Operation& o = operations_[access.operation];
+  TmemUse out;
+  out.site = {o.instruction, o.id};
+  out.op = o.form.op;
+  out.completion = o.form.completion;
+  out.role = access.role;
+  out.reads = access.reads;
+  out.writes = access.writes;
+  return out;
+}
+
+void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kind, const Rectangle& where,
+                         const Decided& decided, ObservationLog& log) {
+  const uint32_t here = operations_[operation].instruction;
+  const auto id = static_cast<uint32_t>(accesses_.size());
+  Access access;
+  access.operation = operation;
+  access.role = kind.role;
+  access.reads = kind.reads;
+  access.writes = kind.writes;
+  accesses_.push_back(access);
+  log.count(1, where.at.known ? 1 : 0);
+  if (!where.at.known) return;
+  const bool own = where.rank == w.id.rank;
+  bool outside = false;
+  if (own && !judge_place(w, here, where, &outside, log)) return;
+  if (where.at.column >= kMostTmemColumns) return;
+  const bool any_written = hold_against_earlier(w, id, where, log);
+  if (kind.writes && own) {
+    const auto at = std::lower_bound(written_by_.begin(), written_by_.end(), here);
+    if (at == written_by_.end() || *at != here) written_by_.insert(at, here);
+  }
+  const Allocation* of = where.at.allocation == kNoAllocation ? nullptr : &allocations_[where.at.allocation];
+  if (kind.reads && !any_written && own && of != nullptr && of->live && !outside) {
+    unwritten_.push_back({id, of->alloc.instruction, where.columns, where.at.offset, decided});
+  }
+  if (kind.writes && !where.certain && of != nullptr) {
+    // How far it reaches is not known: what lies behind counts as written.
+    columns_[where.rank].each(where.at.column, of->base + of->columns,
+                              [&](Column& c) { c.written |= where.half_windows; });
+  }
+  leave_trace(w, id, where);
+}
+
+// Whether the access lies in a live allocation of its own CTA; false where nothing more can be said of it. `outside`: it
+// runs past the end of one.
+bool TensorMemory::judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside,
+                               ObservationLog& log) {
+  const Allocation* of = where.at.allocation == kNoAllocation ? nullptr : &allocations_[where.at.allocation];
+  const Site site{here, w.id};
+  if (of == nullptr) {
+    bool any_live = false;
+    const Allocation* dead = nullptr;
+    for (const Allocation& a : allocations_) {
+      if (a.rank != where.rank) continue;
+      any_live = any_live || a.live;
+      if (!a.live && a.holds(where.at.column)) dead = &a;
+    }
+    if (dead != nullptr && !any_live) {
+      of = dead;
+    } else if (!any_live || where.certain) {
+      StrayAccess stray;
+      stray.access = site;
+      stray.column = where.at.column;
+      stray.columns = where.columns;
+      stray.any_live = any_live;
+      log.add(stray);
+    }
+  }
+  if (of == nullptr) return true;
+  if (!of->live) {
+    log.add(FreedAccess{site, of->free, w.knowledge.knows(of->freed.warp, of->freed.event)});
+    return false;
+  }
+  // The first column is certain whatever the shape.
+  const uint32_t sure = where.certain ? where.columns : 1;
+  *outside = of->columns != 0 && (where.at.offset < 0 || where.at.column + sure > of->base + of->columns);
+  if (*outside) {
+    StrayAccess stray;
+    stray.access = site;
+    stray.alloc = of->alloc.instruction;
+    stray.alloc_columns = of->columns;
+    stray.column = int64_t{where.at.column} - of->base;
+    stray.columns = sure;
+    stray.any_live = true;
+    log.add(stray);
+  }
+  return true;
+}
+
+// Holds an access against what others did to the same columns before; true if any of them was written.
+bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const Rectangle& where, ObservationLog& log) {
+  bool any_written = false;
+  const auto is_complete_write = [&](uint32_t access) {
+    return access != kNoAccess && operations_[accesses_[access].operation].complete(w.knowledge.any());
+  };
+  columns_[where.rank].each(where.at.column, where.at.column + where.columns, [&](Column& column) {
+    any_written = any_written || (column.written & where.half_windows) != 0;
+    if (is_complete_write(column.last_write) || is_complete_write(column.older_write)) accesses_[id].saw_a_write = true;
+    for (const Touch& t : column.touches) {
+      Access& earlier = accesses_[t.access];
+      if ((t.halves & where.half_windows) == 0 || earlier.held_against == id) continue;
+      earlier.held_against = id;
+      if (earlier.operation == accesses_[id].operation || (!earlier.writes && !accesses_[id].writes)) continue;
+      const bool knows_older = (column.last_write != t.access && is_complete_write(column.last_write)) ||
+                               (column.older_write != t.access && is_complete_write(column.older_write));
+      hold_against(w, t.access, id, where.rank, knows_older, log);
+    }
+  });
+  return any_written;
+}
+
+// The access joins those that later ones are held against, and replaces those that it implies.
+void TensorMemory::leave_trace(const WarpState& w, uint32_t id, const Rectangle& where) {
+  columns_[where.rank].each(where.at.column, where.at.column + where.columns, [&](Column& column) {
+    if (accesses_[id].writes) {
+      column.written |= where.half_windows;
+      note_write(column, id);
+    }
+    std::erase_if(column.touches, [&](const Touch& t) {
+      return (t.halves & ~where.half_windows) == 0 && outlived(w, t.access, id);
+    });
+    column.touches.push_back({id, where.half_windows});
+  });
+}
+
+void TensorMemory::note_write(Column& column, uint32_t id) {
+  if (column.last_write != kNoAccess) {
+    Operation& mine = operations_[accesses_[id].operation];
+    const Operation& last = operations_[accesses_[column.last_write].operation];
+    const bool same_batch = last.warp == mine.warp && last.form.completion == mine.form.completion &&
+                            last.commit == 0 && last.waited == 0;
+    if (same_batch) {
+      mine.batch = last.batch;
+    } else {
+      column.older_write = column.last_write;
+    }
+  }
+  column.last_write = id;
+}
+
+// Whether nothing needs to be held against an earlier access any more: what is complete is implied by a later one; so is
+// what the same thread issued before and the same wait covers.
+bool TensorMemory::outlived(const WarpState& w, uint32_t earlier, uint32_t id) const {
+  const Access& old = accesses_[earlier];
+  const Access& access = accesses_[id];
+  const Operation& o = operations_[old.operation];
+  const Operation& mine = operations_[access.operation];
+  if (access.writes && o.complete(w.knowledge.any())) return !old.writes || mine.by_commit() || !access.reads;
+  const bool same_tracker = o.warp == mine.warp && o.form.completion == mine.form.completion &&
+                            (!mine.by_commit() || o.lane == mine.lane);
+  return same_tracker && (access.writes || !old.writes) &&
+         (old.role == access.role || access.role == ptx::TmemRole::kAccumulator);
+}
+
+Order TensorMemory::order_of(const WarpState& w, const Operation& earlier) const {
+  const Knowledge& known = w.knowledge.levels();
+  Order out;
+  out.same_warp = earlier.warp == w.index;
+  out.issued = out.same_warp || earlier.issued(known.any);
+  out.issued_fenced = out.same_warp || earlier.issued(known.fenced);
+  out.complete = earlier.complete(known.any);
+  out.complete_fenced = earlier.complete(known.fenced);
+  out.complete_strict = earlier.complete(known.strict);
+  return out;
+}
+
+// Whether two operations execute in the order in which they are issued, as far as these accesses go.
+bool TensorMemory::in_order(const Access& first, const Access& second) const {
+  const Operation& a = operations_[first.operation];
+  const Operation& b = operations_[second.operation];
+  switch (ptx::issue_order(a.form, first.role, b.form, second.role)) {
+    case IssueOrder::kNone:
+      return false;
+    case IssueOrder::kAlways:
+      return true;
+    case IssueOrder::kIfSameAccumulator:
+      return a.d_column == b.d_column && ptx::same_mma_shape(a.form, a.idesc, b.form, b.idesc);
+  }
+  return false;
+}
+
+// An access and an earlier one of the same columns, one of them a write.
+void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_t id, uint32_t rank, bool knows_older,
+                                ObservationLog& log) {
+  Access& earlier = accesses_[earlier_id];
+  const Access& later = accesses_[id];
+  const Operation& a = operations_[earlier.operation];
+  const Operation& x = operations_[later.operation];
+  log.count_decided();
+  const Knowledge& known = w.knowledge.levels();
+  const bool same_warp = a.warp == w.index;
+  const bool complete = a.complete(known.any);
+  bool pipelined = false;
+  if (complete) {
+    if (same_warp || a.complete(known.strict)) return;
+    const bool relaxed = !a.complete(known.fenced) && w.last_relaxed_wait != kNone;
+    if (!relaxed && std::exchange(said_unfenced_, true)) return;
+  } else if (same_warp || a.issued(known.any)) {
+    pipelined = in_order(earlier, later);
+    const bool other_thread = same_warp && a.by_commit() && a.lane != x.lane;
+    const bool relaxed = !same_warp && !a.issued(known.fenced) && w.last_relaxed_wait != kNone;
+    if (pipelined && !other_thread && !relaxed) return;
+  } else if (earlier.reads && later.writes && !earlier.saw_a_write) {
+    earlier.write_follows = true;
+  }
+  AccessPair pair;
+  pair.earlier = use_of(earlier);
+  pair.later = use_of(later);
+  pair.order = order_of(w, a);
+  pair.order.same_lane = same_warp && a.lane == x.lane;
+  pair.order.pipelined = pipelined;
+  pair.first_of_run = a.batch;
+  pair.within_cta = a.id.rank == x.id.rank && rank == x.id.rank;
+  pair.earlier_saw_a_write = earlier.saw_a_write;
+  pair.later_knows_older_write = knows_older;
+  pair.relaxed_wait = w.last_relaxed_wait;
+  if (pair.earlier.is_load() && !complete && pair.order.issued) pair.release = release_of(w, earlier.operation);
+  log.add(pair);
+}
+
+// --- frees ---
+
+void TensorMemory::free_columns(const WarpState& w, const Allocation& freed, uint32_t rank, const Site& free,
+                                uint8_t cta_group, ObservationLog& log) {
+  std::vector<bool> seen(accesses_.size(), false);
+  columns_[rank].each(freed.base, freed.base + freed.columns, [&](Column& column) {
+    for (const Touch& t : column.touches) {
+      if (seen[t.access]) continue;
+      seen[t.access] = true;
+      const Operation& a = operations_[accesses_[t.access].operation];
+      log.count_decided();
+      if (a.complete(w.knowledge.any())) continue;
+      FreePair pair;
+      pair.free = free;
+      pair.cta_group = cta_group;
+      pair.access = use_of(accesses_[t.access]);
+      pair.order = order_of(w, a);
+      pair.peer_columns = rank != w.id.rank;
+      pair.peer_access = pair.peer_columns || a.id.rank != w.id.rank;
+      if (pair.access.is_load() && pair.order.issued)
+        pair.release = release_of(w, accesses_[t.access].operation);
+      log.add(pair);
+    }
+  });
+}
+
+void TensorMemory::note_arrival(const WarpState& w, uint32_t instruction) {
+  Arrival a;
+  a.event = w.knowledge.now();
+  a.instruction = instruction;
+  w.loads.each([&](uint32_t operation) { a.used.emplace_back(operation, operations_[operation].used); });
+  arrivals_[w.index].push_back(std::move(a));
+}
+
+// The last arrival of a load's warp that the warp `w` knows of. What is used behind it does not help those that it lets
+// go on.
+LoadRelease TensorMemory::release_of(const WarpState& w, uint32_t operation) const {
+  const Operation& load = operations_[operation];
+  LoadRelease out;
+  out.lanes = load.lanes;
+  out.used = load.used;
+  if (load.warp == w.index) return out;
+  const uint32_t until = w.knowledge.any().event(load.warp);
+  const Arrival* last = nullptr;
+  for (const Arrival& a : arrivals_[load.warp]) {
+    if (a.event > load.event && a.event <= until) last = &a;
+  }
+  if (last == nullptr) return out;
+  out.instruction = last->instruction;
+  const auto pending = std::lower_bound(last->used.begin(), last->used.end(), std::pair{operation, 0u});
+  if (pending != last->used.end() && pending->first == operation) out.used = pending->second;
+  return out;
+}
+
+bool TensorMemory::has_written(const std::vector<uint32_t>& instructions) const {
+  return std::any_of(instructions.begin(), instructions.end(),
+                     [&](uint32_t i) { return std::binary_search(written_by_.begin(), written_by_.end(), i); });
 }
 
 }  // namespace tmemlint::cluster

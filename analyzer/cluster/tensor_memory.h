@@ -1,40 +1,40 @@
-// Tensor Memory of the CTAs of a cluster as the joint run keeps it: what is allocated, and who last touched what.
+// Tensor Memory of the CTAs of a cluster as a joint run keeps it: what is allocated, and who last touched what.
+//
+// An access is held against the earlier accesses of the same columns; what is not in order in every respect is written
+// down as an observation. Columns are counted from the first column of the CTA's Tensor Memory, lanes in half windows of
+// 16 (bit n of a mask: lanes 16n to 16n + 15), the smallest part that an instruction touches.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "analyzer/cluster/clock.h"
-#include "analyzer/ptx/descriptor.h"
-#include "analyzer/ptx/tcgen05.h"
+#include "analyzer/cluster/columns.h"
+#include "analyzer/cluster/observation_log.h"
+#include "analyzer/cluster/warp_state.h"
+#include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
-
-constexpr uint32_t kColumns = 576;  // the most that any target has
 
 // One execution of a tcgen05 instruction that touches Tensor Memory.
 struct Operation {
   uint32_t warp = 0;  // of the cluster
-  uint32_t rank = 0;
+  WarpId id;          // of the same warp
   uint32_t event = 0;  // of the warp's clock: its issue
-  uint32_t instruction = UINT32_MAX;
-  uint32_t batch = UINT32_MAX;  // instruction of the first operation of its run over the same columns
-  uint8_t lane = 0;             // that issued it (mma, cp, shift)
+  uint32_t instruction = kNone;
+  uint32_t batch = kNone;  // instruction of the first operation of its run over the same columns
+  uint8_t lane = 0;        // that issued it (mma, cp, shift)
   ptx::Form form;
-  uint32_t idesc = 0;  // of an mma
-  bool idesc_known = false;
-  uint32_t d_column = 0;  // of an mma's accumulator
-  uint32_t lanes = 0;     // of an ld: executing
-  uint32_t used = 0;      // of an ld: lanes that have used its results
-  uint32_t waited = 0;    // of an ld or st: the event of the warp's wait; 0: none
-  uint32_t commit = 0;    // of mma, cp, shift: number of the first commit after it; 0: none
+  std::optional<uint32_t> idesc;  // of an mma, when known
+  uint32_t d_column = kNone;      // of an mma's accumulator
+  uint32_t lanes = 0;             // of an ld: executing
+  uint32_t used = 0;              // of an ld: lanes that have used its results
+  uint32_t waited = 0;            // of an ld or st: the event of the warp's wait; 0: none
+  uint32_t commit = 0;            // of mma, cp, shift: number of the first commit after it; 0: none
 
-  bool is_mma() const { return form.op == ptx::Tcgen05::kMma || form.op == ptx::Tcgen05::kMmaWs; }
-  bool is_load() const { return form.is_load(); }
-  bool is_store() const { return form.op == ptx::Tcgen05::kSt; }
+  const ptx::Effects& effects() const { return ptx::effects_of(form); }
   bool by_commit() const { return form.completion == ptx::Completion::kCommit; }
   bool complete(const Clock& clock) const {
     if (by_commit()) return commit != 0 && clock.knows_commit(warp, commit);
@@ -43,94 +43,143 @@ struct Operation {
   bool issued(const Clock& clock) const { return clock.knows(warp, event); }
 };
 
-enum class Role : uint8_t { kData, kAccumulator, kOperandA, kScale, kMetadata };
-
 // What an operation does to a rectangle of one CTA's Tensor Memory.
 struct Access {
   uint32_t operation = 0;
-  Role role = Role::kData;
+  ptx::TmemRole role = ptx::TmemRole::kData;
   bool reads = false, writes = false;
-  bool fed = false;      // of a read: a write of these columns was known to be complete
-  bool excused = false;  // of a read of what nothing has written: a write that is not ordered with it comes later
+  bool saw_a_write = false;  // of a read: a write of these columns was known to be complete
+  bool write_follows = false;  // of a read of what nothing has written: a write that is not ordered with it comes later
+  uint32_t held_against = UINT32_MAX;  // the access that it was last held against
 };
 
 struct Allocation {
   uint32_t rank = 0;
   uint32_t base = 0, columns = 0;
-  uint32_t instruction = UINT32_MAX;
-  uint32_t warp = 0;   // of the cluster
-  uint32_t event = 0;  // of the warp's clock
-  uint32_t slot = 0;   // shared address it was written to
+  bool exclusive = false;
+  Site alloc;
+  WarpEvent made;
+  uint32_t slot = 0;  // shared address that the alloc wrote its address to
   bool live = true;
-  uint32_t freed_by = UINT32_MAX;  // instruction
-  uint32_t freed_warp = 0, freed_event = 0;
+  Site free;         // the dealloc that freed it
+  WarpEvent freed;
+  bool holds(uint32_t column) const { return column >= base && column < base + columns; }
 };
 
-// Who touched a column: which accesses, in which half windows of 16 lanes (bit n: lanes 16n to 16n + 15).
-struct Touch {
-  uint32_t access = 0;
-  uint8_t halves = 0;
+// Where an address of Tensor Memory leads.
+struct TmemPlace {
+  bool known = false;
+  bool based = false;  // on the address that an alloc returned
+  uint32_t allocation = kNoAllocation;
+  uint32_t column = 0;
+  uint32_t lane = 0;
+  int64_t offset = 0;  // columns from the allocation's first one; of a literal address the column
 };
 
-struct Column {
-  std::vector<Touch> touches;
-  uint8_t written = 0;  // half windows
-  // The last write, and the last one before it that a commit or wait told apart from it: accesses.
-  uint32_t last_write = UINT32_MAX, older_write = UINT32_MAX;
+// A rectangle that an operation touches.
+struct Rectangle {
+  TmemPlace at;
+  uint32_t columns = 1;
+  bool certain = true;  // false: the first column is, how far it reaches is not
+  uint8_t half_windows = ptx::kAllHalfWindows;
+  uint32_t rank = 0;  // whose Tensor Memory
 };
 
-// Whether the later of two operations of one thread (or of threads that are ordered) may follow without waiting: the
-// pairs that execute in issue order (ISA 9.7.16.6.2).
-bool pipelined(const Operation& first, Role first_role, const Operation& second, Role second_role);
-
-// The columns of one CTA, adjacent ones that were always touched together as one: few, since kernels access whole
-// tiles.
-class Columns {
+class TensorMemory {
 public:
-  Columns() : runs_(kColumns) { starts_[0] = 1; }
+  TensorMemory() = default;
+  TensorMemory(uint32_t ranks, size_t warps) : columns_(ranks), arrivals_(warps) {}
 
-  // Calls `f` for the runs of columns that make up [begin, end); runs are split at the ends.
-  template <typename F>
-  void each(uint32_t begin, uint32_t end, F&& f) {
-    end = std::min(end, kColumns);
-    if (begin >= end) return;
-    split(begin);
-    split(end);
-    each_start(begin, end, [&](uint32_t at) { f(runs_[at]); });
-  }
-  void clear(uint32_t begin, uint32_t end) {
-    each(begin, end, [](Column& c) { c = Column{}; });
-    // All alike now: one run again.
-    each_start(begin + 1, end, [&](uint32_t at) { starts_[at / 64] &= ~(uint64_t{1} << (at % 64)); });
-  }
+  // --- allocations ---
+  const std::vector<Allocation>& allocations() const { return allocations_; }
+  Allocation& allocation(uint32_t n) { return allocations_[n]; }
+  const Allocation& allocation(uint32_t n) const { return allocations_[n]; }
+  uint32_t live_columns(uint32_t rank) const;
+  // The first column of the lowest range that is free, in steps of the allocation unit.
+  std::optional<uint32_t> find_room(uint32_t rank, uint32_t columns, uint32_t capacity) const;
+  // `term`: the address that the alloc returned.
+  uint32_t add(const Allocation& allocation, uint32_t term);
+  // The allocation whose address is a term; kNoAllocation for other terms.
+  uint32_t allocation_of(uint32_t term) const;
+  // The live allocation of a CTA that a column lies in.
+  uint32_t live_at(uint32_t rank, uint32_t column) const;
+  // The last alloc of a CTA, as an instruction.
+  uint32_t last_alloc(uint32_t rank) const;
 
-private:
-  void split(uint32_t at) {
-    if (at >= kColumns) return;
-    uint32_t word = at / 64;
-    uint64_t up_to_here = starts_[word] & (~uint64_t{0} >> (63 - at % 64));
-    while (up_to_here == 0) up_to_here = starts_[--word];  // column 0 is always one
-    const uint32_t run = word * 64 + 63 - static_cast<uint32_t>(std::countl_zero(up_to_here));
-    if (run == at) return;
-    runs_[at] = runs_[run];
-    starts_[at / 64] |= uint64_t{1} << (at % 64);
+  // --- operations ---
+  uint32_t start(Operation operation) {
+    operations_.push_back(std::move(operation));
+    return static_cast<uint32_t>(operations_.size() - 1);
   }
+  Operation& operation(uint32_t n) { return operations_[n]; }
+  const std::vector<Operation>& operations() const { return operations_; }
+
+  // --- accesses ---
+  struct Kind {
+    ptx::TmemRole role = ptx::TmemRole::kData;
+    bool reads = false, writes = false;
+  };
+  // What a scenario decided before an access, for what it reads unwritten.
+  struct Decided {
+    size_t ways = 0;          // branches on what is not known that were gone
+    bool zero_trips = false;  // loops of unknown length run no time
+  };
+  void touch(const WarpState& w, uint32_t operation, const Kind& kind, const Rectangle& where, const Decided& decided,
+             ObservationLog& log);
+  // A dealloc of `w` frees these columns, in its own CTA or in its peer's.
+  void free_columns(const WarpState& w, const Allocation& freed, uint32_t rank, const Site& free, uint8_t cta_group,
+                    ObservationLog& log);
+
+  // An arrival of a warp, which may let others go on to what its loads still read.
+  void note_arrival(const WarpState& w, uint32_t instruction);
+
+  // --- the end ---
+  // A read of columns that nothing had written.
+  struct UnwrittenAccess {
+    uint32_t access;
+    uint32_t alloc;    // instruction
+    uint32_t columns;
+    int64_t offset;  // from the allocation's first column
+    Decided decided;
+  };
+  // Those that no unordered write excuses.
   template <typename F>
-  void each_start(uint32_t begin, uint32_t end, F&& f) {
-    for (uint32_t from = begin; from < std::min(end, kColumns); from = (from / 64 + 1) * 64) {
-      uint64_t rest = starts_[from / 64] & (~uint64_t{0} << (from % 64));
-      for (; rest != 0; rest &= rest - 1) {
-        const uint32_t at = from / 64 * 64 + static_cast<uint32_t>(std::countr_zero(rest));
-        if (at >= end) return;
-        f(at);
-      }
+  void each_unwritten(F&& f) const {
+    for (const UnwrittenAccess& u : unwritten_) {
+      const Access& access = accesses_[u.access];
+      if (!access.write_follows) f(u, operations_[access.operation]);
     }
   }
-  std::vector<Column> runs_;                      // by first column; of others what was there before
-  std::array<uint64_t, kColumns / 64> starts_{};  // a bit for each column that a run starts with
-};
+  // Whether some instruction of a list has written Tensor Memory of its own CTA.
+  bool has_written(const std::vector<uint32_t>& instructions) const;
 
-// Columns that a cp writes (ISA 9.7.16.9).
-uint32_t cp_columns(ptx::CpShape shape);
+private:
+  bool judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside, ObservationLog& log);
+  bool hold_against_earlier(const WarpState& w, uint32_t access, const Rectangle& where, ObservationLog& log);
+  void leave_trace(const WarpState& w, uint32_t access, const Rectangle& where);
+  void note_write(Column& column, uint32_t access);
+  bool outlived(const WarpState& w, uint32_t earlier, uint32_t access) const;
+  void hold_against(const WarpState& w, uint32_t earlier, uint32_t access, uint32_t rank, bool knows_older,
+                    ObservationLog& log);
+  Order order_of(const WarpState& w, const Operation& earlier) const;
+  bool in_order(const Access& first, const Access& second) const;
+  LoadRelease release_of(const WarpState& w, uint32_t operation) const;
+  TmemUse use_of(const Access& access) const;
+
+  std::vector<Columns> columns_;  // by rank
+  std::vector<Allocation> allocations_;
+  std::vector<std::pair<uint32_t, uint32_t>> allocation_of_;  // by term, ascending: allocation
+  std::vector<Operation> operations_;
+  std::vector<Access> accesses_;
+  std::vector<UnwrittenAccess> unwritten_;
+  std::vector<uint32_t> written_by_;  // instructions that wrote Tensor Memory, ascending
+  struct Arrival {
+    uint32_t event = 0;
+    uint32_t instruction = kNone;
+    std::vector<std::pair<uint32_t, uint32_t>> used;  // of pending loads: operation, lanes that had used its results
+  };
+  std::vector<std::vector<Arrival>> arrivals_;  // by warp of the cluster
+  bool said_unfenced_ = false;  // one pair that only lacks tcgen05.fence is written down for a whole run
+};
 
 }  // namespace tmemlint::cluster

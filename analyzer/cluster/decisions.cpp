@@ -1,0 +1,250 @@
+#include "analyzer/cluster/decisions.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tmemlint::cluster {
+
+using value::Op;
+using value::TermKind;
+using value::Uniformity;
+using value::Value;
+using warp::Truth;
+
+namespace {
+
+// Times that a policy's wish is refused before it is not followed any more.
+constexpr unsigned kMostRefusals = 3;
+// Rounds beyond those that the policy asks for, after which a break of a loop is taken: it would never end otherwise.
+constexpr uint32_t kRoundsBeforeBreak = 2;
+constexpr uint32_t kFewestTrips = 2;
+
+bool has_run_long(uint32_t rounds, uint32_t trips) {
+  return rounds > std::max(trips, kFewestTrips) + kRoundsBeforeBreak;
+}
+
+}  // namespace
+
+// --- numbers ---
+
+std::optional<uint64_t> Decisions::number(warp::Machine& machine, const Value& value, uint32_t lanes, unsigned width,
+                                          bool pick) {
+  value::Terms& terms = scene_.terms;
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  Value one = terms.lane(value, lane);
+  if (one.base == 0) return value::truncate(one.number, width);
+  auto numbers = terms.enumerate(one, lane, width, value::FactsFilter(terms, machine.facts));
+  if (!numbers) return pick ? pick_number(machine, one, width) : std::nullopt;
+  if (numbers->size() > 1) {
+    one = resolved(machine, one);
+    numbers = terms.enumerate(one, lane, width, value::FactsFilter(terms, machine.facts));
+  }
+  if (numbers && numbers->size() == 1) return numbers->front();
+  return pick ? pick_number(machine, one, width) : std::nullopt;
+}
+
+Value Decisions::resolved(warp::Machine& machine, const Value& value) {
+  walked_.assign(scene_.terms.size(), false);
+  decide_conditions(machine, value.base);
+  return resolve(scene_.terms, machine.facts, value);
+}
+
+Truth Decisions::truth_by_parts(warp::Machine& machine, const Value& condition, uint32_t lanes) {
+  walked_.assign(scene_.terms.size(), false);
+  for (const Value& part : scene_.terms[condition.base].args) decide_conditions(machine, part.base);
+  return machine.truth_of(resolve(scene_.terms, machine.facts, condition), lanes);
+}
+
+Truth Decisions::truth_by_parameters(warp::Machine& machine, const Value& condition, uint32_t lanes) {
+  Truth t = machine.truth_of(condition, lanes);
+  if (t.unknown == 0 || !state_.model.of_parameters(condition.base)) return t;
+  return machine.truth_of(resolved(machine, condition), lanes);
+}
+
+std::optional<uint64_t> Decisions::pick_number(warp::Machine& machine, const Value& value, unsigned width) {
+  if (!state_.model.of_parameters(value.base)) return std::nullopt;
+  value::Terms& terms = scene_.terms;
+  const uint64_t n = value::truncate(state_.model.number(value), width);
+  const Value same = terms.apply({Op::kEq, static_cast<uint8_t>(width), false, 0}, value, Value::of(n));
+  if (same.base != 0) {
+    const Truth t = machine.truth_of(same, 1);
+    if (t.term != 0) {
+      state_.model.decide(t.term, !t.inverted);
+      assume(terms, machine.facts, t.term, !t.inverted);
+    }
+  }
+  return n;
+}
+
+// Walks over what a term is computed from, and decides each condition that is met. One that differs from lane to lane
+// stays open.
+void Decisions::decide_conditions(warp::Machine& machine, uint32_t term) {
+  if (term == 0 || walked_[term]) return;
+  walked_[term] = true;
+  const value::Terms& terms = scene_.terms;
+  const value::Term& t = terms[term];
+  if (t.width == 1 && t.kind != TermKind::kSum) {
+    if (t.uniformity != Uniformity::kLane) decide_condition(machine, term);
+    return;
+  }
+  // By index: deciding may make terms.
+  for (size_t n = 0; n < terms[term].args.size(); ++n) decide_conditions(machine, terms[term].args[n].base);
+}
+
+void Decisions::decide_condition(warp::Machine& machine, uint32_t term) {
+  // What follows from other facts is written down too, where a value that is chosen by it finds it.
+  const std::optional<bool> known = decide(scene_.terms, machine.facts, term);
+  bool holds = known ? *known : state_.model.holds(term);
+  if (!known) {
+    const std::optional<std::pair<uint32_t, bool>>& selection = scene_.policy.selection;
+    const bool wished = selection && selection->first == term;
+    const bool granted = state_.model.decide(term, wished ? selection->second : holds);
+    if (wished && granted) holds = selection->second;
+    if (!granted) state_.model.decide(term, holds);
+    if (state_.model.of_parameters(term)) state_.selections.try_emplace(term, holds);
+    if (wished) wish_came(true, granted);
+    note_guess(term);
+  }
+  assume(scene_.terms, machine.facts, term, holds);
+}
+
+// A decision about a term was made (0: about several): a guess, if it is about more than parameters.
+void Decisions::note_guess(uint32_t term) {
+  if (term != 0 && state_.model.of_parameters(term)) return;
+  state_.guessed_data = true;
+  if (term == 0) return;
+  scene_.state.globals.guess(state_.model, term);
+  scene_.log.set_guesses(static_cast<uint32_t>(scene_.state.globals.guessed()));
+}
+
+// A policy that differs from the usual one in nothing that is possible need not be followed to the end.
+void Decisions::wish_came(bool unusual, bool granted) {
+  if (!unusual || state_.differs) return;
+  if (granted) {
+    state_.differs = true;
+  } else if (++state_.refused >= std::min(kMostRefusals, scene_.policy.occasions)) {
+    state_.nothing_new = true;
+  }
+}
+
+// --- branches ---
+
+bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, Truth& t) {
+  bool unusual = false;
+  const bool wish = choose(w, block, &unusual);
+  bool first = wish;
+  if (t.term != 0 && (scene_.terms[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
+    first = take(machine, block, t, wish);
+  } else if (t.term != 0) {
+    machine.facts.set_lanes(t.term, first != t.inverted ? value::kAllLanes : 0);
+  }
+  wish_came(unusual, first == wish);
+  if (state_.nothing_new) return false;
+  note_guess(t.term);
+  scene_.log.add_decision(scene_.code.graph->blocks[block].ender, first);
+  (first ? t.yes : t.no) |= t.unknown;
+  return true;
+}
+
+// Which way one condition is decided that is wished to lead to a branch's first way, or second: the other one where no
+// numbers are found for that.
+bool Decisions::take(warp::Machine& machine, uint32_t block, const Truth& t, bool first) {
+  const bool holds = state_.model.holds(t.term) == (first != t.inverted);
+  Patience& patience = state_.patience[{block, first}];
+  const bool tries = holds || patience.has();
+  const bool granted = tries && state_.model.decide(t.term, first != t.inverted);
+  if (tries && !holds) patience.note(granted);
+  if (!granted) {
+    first = !first;
+    state_.model.decide(t.term, first != t.inverted);
+  }
+  assume_undecided(scene_.terms, machine.facts, t.term, first != t.inverted);
+  return first;
+}
+
+// Which other numbers of trips would have gone another way; `way` gives the way for a number.
+template <typename F>
+void Decisions::note_other_trips(F&& way) {
+  for (uint32_t trips : kOtherTrips) {
+    if (way(trips) != way(scene_.policy.trips)) ++state_.other_trips[trips];
+  }
+}
+
+// The way of a branch that leaves a loop on one of its ways; nothing for other branches.
+std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, bool* unusual) {
+  const kernel::Graph& graph = *scene_.code.graph;
+  const kernel::Control& control = scene_.facts.branches.control();
+  const kernel::Block& block = graph.blocks[b];
+  const uint32_t s0 = block.successors[0];
+  const uint32_t s1 = block.successors[1];
+  for (uint32_t loop = block.loop; loop != kNone; loop = graph.loops[loop].parent) {
+    const bool in0 = graph.in_loop(s0, loop);
+    const bool in1 = graph.in_loop(s1, loop);
+    if (in0 && in1) break;
+    if (in0 == in1) continue;
+    // A way that only leads into a trap is not the loop's end.
+    if (!control.can_exit[in0 ? s1 : s0] && control.can_exit[in0 ? s0 : s1]) return in0;
+    const BranchFacts::LoopEnd& end = scene_.facts.branches.loop_end(loop);
+    if (end.block != b) {
+      // A break: not taken, unless the loop would never end otherwise.
+      ++state_.choices[b];
+      const bool flips = scene_.policy.flipped.contains(b);
+      if (flips) *unusual = true;
+      return in0 != (flips || has_run_long(w.rounds[loop], scene_.policy.trips));
+    }
+    state_.chose_trips = true;
+    const uint32_t done = w.rounds[loop] + (end.at_top ? 0 : 1);
+    *unusual = (done < scene_.policy.trips) != (done < Policy{}.trips);
+    note_other_trips([&](uint32_t trips) { return done < trips; });
+    return in0 == (done < scene_.policy.trips);
+  }
+  return std::nullopt;
+}
+
+// Whether a branch that is not known goes its first way. `unusual`: the usual policy would go the other way.
+bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
+  if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
+  // What memory holds is not the number that the kernel itself takes for "none yet".
+  if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) return none_yet == 1;
+  const kernel::Block& block = scene_.code.graph->blocks[b];
+  const BranchFacts& branches = scene_.facts.branches;
+  const std::array<uint32_t, 2> ahead = branches.protocol_ahead(b);
+  const bool exit_first = branches.control().can_exit[block.successors[0]];
+  if (exit_first != branches.control().can_exit[block.successors[1]] && ahead[exit_first ? 1 : 0] == 0)
+    return exit_first;
+  bool first = ahead[0] > ahead[1];
+  if (branches.guards_writes(b)) {
+    state_.chose_trips = true;
+    note_other_trips([](uint32_t trips) { return trips == 0; });
+    if (scene_.policy.trips == 0) {
+      first = !first;
+      *unusual = true;
+    }
+    return first;
+  }
+  ++state_.choices[b];
+  if (scene_.policy.flipped.contains(b)) {
+    first = !first;
+    *unusual = true;
+  }
+  // In a loop that has gone round often enough, the way that may lead out of it.
+  auto long_enough = [&](uint32_t trips) { return block.loop != kNone && has_run_long(w.rounds[block.loop], trips); };
+  note_other_trips(long_enough);
+  return first != long_enough(scene_.policy.trips);
+}
+
+void Decisions::note_ways(const WarpState& w, uint32_t block, const Truth& t) {
+  const kernel::Graph& graph = *scene_.code.graph;
+  const auto ways = static_cast<uint8_t>((t.yes != 0 ? 1 : 0) | (t.no != 0 ? 2 : 0));
+  if ((ways & ~state_.went[block]) == 0) return;
+  const uint32_t loop = warp::headed(graph, block);
+  const std::vector<uint32_t>& next = graph.blocks[block].successors;
+  const bool asks_at_top = loop != kNone && graph.in_loop(next[0], loop) != graph.in_loop(next[1], loop);
+  if (asks_at_top && w.rounds[loop] != 0) return;
+  for (uint8_t way = 0; way < 2; ++way) {
+    if (((ways & ~state_.went[block]) >> way & 1) != 0) state_.ways.emplace_back(block, way);
+  }
+  state_.went[block] |= ways;
+}
+
+}  // namespace tmemlint::cluster

@@ -1,0 +1,152 @@
+// Everything that a scenario changes while it runs, in one place. It is a value: a copy goes on by itself, so that
+// scenarios can share their common beginning, and two states can be compared.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "analyzer/cluster/barriers.h"
+#include "analyzer/cluster/global_words.h"
+#include "analyzer/cluster/last_stores.h"
+#include "analyzer/cluster/model.h"
+#include "analyzer/cluster/observation_log.h"
+#include "analyzer/cluster/shared_words.h"
+#include "analyzer/cluster/tensor_memory.h"
+#include "analyzer/cluster/warp_state.h"
+#include "analyzer/value/facts.h"
+
+namespace tmemlint::cluster {
+
+// An arrival that comes when it comes.
+struct AsyncArrival {
+  enum class Kind : uint8_t { kCommit, kCopy, kArrive } kind = Kind::kCommit;
+  std::vector<uint32_t> targets;  // shared addresses of mbarriers
+  std::vector<uint32_t> signals;  // by target: RunState::signals, or kNone where it stays in its CTA
+  Site site;
+  uint32_t warp = 0;  // of the cluster
+  Knowledge knowledge;
+  uint32_t written = 0;  // kCopy: shared address of what it writes, with `bytes`
+  uint32_t bytes = 0;
+  uint32_t count = 1;  // arrivals
+};
+
+// A signal or access that reaches another CTA.
+struct RemoteSignal {
+  Site site;
+  WarpEvent issued;
+  uint32_t commit = 0;  // its number among the commits of its warp; 0: it is none
+  uint32_t rank = 0;    // of the CTA that it reaches
+  uint32_t target = 0;  // shared address
+  bool is_copy = false, observed = false;
+};
+
+// Finding numbers for what is not possible costs much, and a loop asks for it each time round: a branch whose wish was
+// refused again and again is asked more and more seldom.
+class Patience {
+public:
+  bool has() {
+    if (pause_ == 0) return true;
+    --pause_;
+    return false;
+  }
+  void note(bool granted) {
+    times_ = granted ? 0 : times_ + 1;
+    pause_ = times_ < 3 ? 0 : 1u << std::min(times_ - 3, 6u);
+  }
+
+private:
+  unsigned times_ = 0, pause_ = 0;
+};
+
+// How the scenario has decided what is unknown, so far.
+struct DecisionState {
+  explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
+
+  value::Facts facts;  // of all warps
+  Model model;         // numbers with which all decisions hold
+  std::map<std::pair<uint32_t, bool>, Patience> patience;  // by block, and the way that is wished for
+  unsigned refused = 0;      // wishes of the policy alone that the model ruled out
+  bool differs = false;      // one was granted
+  bool nothing_new = false;  // what the policy wishes is ruled out: the scenario goes the way that the usual one does
+  bool chose_trips = false;  // it was decided how often a loop runs
+  bool guessed_data = false;  // a decision was about more than parameters
+  std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
+  std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
+  std::map<uint32_t, bool> selections;  // conditions on parameters that select a number, as they were decided
+  // That branches on what is not known went: block and way; and by block, the ways as bits.
+  std::vector<std::pair<uint32_t, uint8_t>> ways;
+  std::vector<uint8_t> went;
+};
+
+// What changed that a warp may wait for, since the scheduler last woke warps.
+struct Changes {
+  bool phase = false;    // a phase of some mbarrier is over
+  bool init = false;     // some mbarrier was initialised
+  bool named = false;    // a named barrier was completed
+  bool cluster = false;  // the cluster barrier was
+  bool word = false;     // a word of shared memory was written
+  bool freed = false;    // columns were freed
+  bool any() const { return phase || init || named || cluster || word || freed; }
+};
+
+struct RunState {
+  explicit RunState(const value::Terms& terms) : decisions(terms) {}
+
+  std::vector<WarpState> warps;  // by rank, then by number
+  DecisionState decisions;
+  GlobalWords globals;
+  SharedWords words;
+  LastStores stored;  // by ordinary stores to shared memory
+  Mbarriers mbarriers;
+  NamedBarriers named;
+  ClusterBarrier cluster;
+  TensorMemory tensor_memory;
+  std::deque<AsyncArrival> under_way;
+  std::vector<RemoteSignal> signals;
+
+  // --- allocation ---
+  struct Relinquish {
+    WarpEvent event;
+    Site site;
+  };
+  std::map<uint32_t, Relinquish> relinquished;             // by rank
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> alloc_warps;  // by step and rank: the warp that executed an alloc
+
+  // --- pairs ---
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pair_issuers;  // by instruction and pair: rank
+  struct PairFree {
+    uint32_t cluster_phase, instruction;
+  };
+  std::map<uint32_t, std::vector<PairFree>> pair_frees;  // by rank
+
+  // --- words of global memory ---
+  std::optional<Knowledge> released_globally;  // by all releases through global memory
+  std::set<uint32_t> unfollowed;  // warps that an atomic gave a result that is not known
+  bool guesses_contradict = false;  // warps may have gone by guesses that do not agree
+
+  // --- what the end asks for ---
+  std::set<uint32_t> freed;             // allocs of which columns were freed, or perhaps were
+  std::vector<CommitIssue> commits;
+  std::set<uint32_t> waited;            // shared addresses of mbarriers that were waited for
+
+  // --- counters ---
+  Changes changes;
+  uint64_t serial = 0;        // of unknowns
+  uint64_t writes = 0;        // of words of shared memory
+  uint64_t progress = 0;      // of what a wait can be for: arrivals, barriers
+  unsigned polling = 0;       // warps that wait for a word
+  unsigned polls_released = 0;  // times that they were let go on because nothing else could
+  uint64_t steps = 0;         // warp-instructions executed
+  uint64_t work = 0;          // of deciding what is unknown, in steps
+  uint64_t spared = 0;        // steps that were only replayed
+
+  ObservationLog log;
+};
+
+}  // namespace tmemlint::cluster
