@@ -1,14 +1,13 @@
 // A scenario under way, as the operations of its warps see it: the kernel, the policy, the state, and what they share.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "analyzer/cluster/footprints.h"
 #include "analyzer/cluster/kernel_facts.h"
 #include "analyzer/cluster/policy.h"
 #include "analyzer/cluster/run_state.h"
@@ -24,27 +23,6 @@ struct Unknown {
   std::string reason;
 };
 using Outcome = std::variant<Done, Wait, Unknown>;
-
-// Where the executions of an ld or st by one warp of a CTA start.
-struct StartLanes {
-  std::bitset<ptx::kTmemLanes> lanes;
-  bool all = true;  // every execution's address was known
-};
-
-// How the first column that an instruction touches changes from round to round of its innermost loop.
-struct ColumnCourse {
-  int64_t last = 0;         // column from that of the allocation
-  uint32_t round = kNone;   // in which that was; kNone: none yet
-  int8_t direction = 0;     // 1: up, -1: down, 0: there was one round only
-  bool comes_back = false;  // some round was not further on than the one before it: the stages of a ring, or one place
-};
-
-// What is noted over all scenarios, by instruction and warp.
-struct Footprints {
-  static uint64_t key(uint32_t instruction, uint32_t warp) { return (uint64_t{instruction} << 32) | warp; }
-  std::unordered_map<uint64_t, StartLanes> start_lanes;
-  std::unordered_map<uint64_t, ColumnCourse> courses;
-};
 
 // An instruction that a warp executes: its step, what it means, and the lanes that execute it.
 struct Execution {
