@@ -116,7 +116,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     stats.kernel = module.functions[kernel].name;
     stats.asked = analysis->joint->asked;
     stats.decided = analysis->joint->decided;
-    stats.scenarios = analysis->joint->scenarios;
+    stats.scenarios = static_cast<unsigned>(analysis->joint->scenarios.size());
     stats.stepped = analysis->joint->steps;
     for (const warp::WarpGraph& w : analysis->warps) stats.evaluated += w.steps;
     results.stats.push_back(std::move(stats));
