@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analyzer/cuda/front_end.h"
 #include "analyzer/report/sources.h"
 #include "analyzer/report/text.h"
 #include "tests/sarif_check.h"
@@ -105,8 +106,10 @@ protected:
       EXPECT_THAT(ran.out, HasSubstr("tmem-alloc-size")) << "the finding itself is there";
       EXPECT_EQ(notices(ran, format), is_said ? 1u : 0u) << ran.out << ran.err;
       if (std::string(format) == "text") {
-        EXPECT_THAT(ran.out, HasSubstr("k.ptx:11:5: error: "));
-        EXPECT_THAT(ran.out, HasSubstr(file + ":1:1: note: from this line, which "));
+        // What is there keeps its place; what is no file that could be shown is named behind the place in the PTX.
+        EXPECT_THAT(ran.out, HasSubstr(is_said ? file + ":1:1: error: " : "k.ptx:11:5: error: "));
+        EXPECT_THAT(ran.out, HasSubstr(is_said ? "k.ptx:11:5: note: in the PTX:"
+                                               : file + ":1:1: note: from this line, which cannot be read here"));
       } else {
         EXPECT_THAT(ran.out, HasSubstr(fs::path(file).filename().string())) << "so is the place";
       }
@@ -267,6 +270,45 @@ TEST_F(SourceText, OfAHeaderIsShownByTheSameRule) {
   EXPECT_THAT(report::text(results, 0, {}, open), HasSubstr(kSecret));
   EXPECT_THAT(report::input_errors(results, {}, open), HasSubstr(kSecret));
   EXPECT_THAT(open.notice(results), IsEmpty());
+}
+
+TEST_F(SourceText, OfAHeaderThatClangReads) {
+  std::string problem;
+  if (cuda::clang_front_end(problem) == nullptr) GTEST_SKIP() << "the Clang front end was not built";
+  write("outside/header.cuh",
+        "__device__ inline void give_back(unsigned a) {\n  asm volatile("
+        "\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;\" ::\"r\"(a));  // secret_of_this_test\n}\n");
+  write("in/k.cu", "#include \"header.cuh\"\n__global__ void k(unsigned* out) { give_back(*out); }\n");
+  const std::string place = (folder_ / "outside/header.cuh").string() + ":2:17: error: ";
+  const std::string arguments = "--via clang --cuda-path none k.cu -- -I../outside";
+  Ran ran = run(arguments);
+  EXPECT_THAT(ran.out, HasSubstr(place));
+  EXPECT_THAT(ran.out, HasSubstr("give_back(*out)")) << "the source itself is shown";
+  EXPECT_THAT(ran.out, Not(HasSubstr(kSecret)));
+  EXPECT_EQ(notices(ran, "text"), 1u);
+  for (const char* format : {"json", "sarif"}) {
+    ran = run(std::string("--format ") + format + " " + arguments);
+    EXPECT_THAT(ran.out, Not(HasSubstr(kSecret)));
+    EXPECT_EQ(notices(ran, format), 1u);
+  }
+  ran = run("--source-root ../outside " + arguments);
+  EXPECT_THAT(ran.out, HasSubstr(place));
+  EXPECT_THAT(ran.out, HasSubstr(kSecret));
+  // A compiler's error in what is no source quotes it otherwise.
+  write("in/k.cu", "#include \"../outside/secret.cu\"\n");
+  ran = run("--via clang --cuda-path none k.cu");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("outside/secret.cu:1:1: error: "));
+  EXPECT_THAT(ran.err, Not(HasSubstr(std::string("\n") + kSecret)));
+  // The repository of a source, wherever the run stands.
+  write("in/k.cu", "#include \"header.cuh\"\n__global__ void k(unsigned* out) { give_back(*out); }\n");
+  write(".git/HEAD", "");
+  fs::create_directories(folder_.string() + "-elsewhere");
+  ran = run("--via clang --cuda-path none '" + (folder_ / "in/k.cu").string() + "' -- -I../outside -I'" +
+                (folder_ / "outside").string() + "'",
+            "../" + folder_.filename().string() + "-elsewhere");
+  fs::remove_all(folder_.string() + "-elsewhere");
+  EXPECT_THAT(ran.out, HasSubstr(kSecret));
 }
 
 TEST(SourceTextWithoutText, KeepsItsPlaces) {

@@ -136,8 +136,9 @@ private:
 
   // A step of the path is one line: what stands there is not what is to be changed.
   void step(const Place& at, const std::string& message) {
-    const bool readable = has_source_line(at) && sources_.line(at.source).has_value();
-    head(readable ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
+    const bool there =
+        has_source_line(at) && (sources_.line(at.source).has_value() || sources_.is_outside(at.source.file));
+    head(there ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
   }
 
   void note(const Place& at, const std::string& message) { place(at, "note", Color::kNote, message, ""); }
@@ -150,10 +151,13 @@ private:
              std::string_view rule) {
     const bool known = has_source_line(at);
     const auto source_line = known ? sources_.line(at.source) : std::nullopt;
-    if (source_line) {
+    // A file outside what may be shown is there all the same: the place keeps its line, without the text.
+    if (source_line || (known && sources_.is_outside(at.source.file))) {
       head(position_text(at.source), level, color, message, rule);
-      const size_t column = at.source.column == 0 ? source_line->find_first_not_of(" \t") : at.source.column - 1;
-      marked(caret_lines(*source_line, column, column, style_.width));
+      if (source_line) {
+        const size_t column = at.source.column == 0 ? source_line->find_first_not_of(" \t") : at.source.column - 1;
+        marked(caret_lines(*source_line, column, column, style_.width));
+      }
       inlined(at);
       head(ptx_position(at), "note", Color::kNote, "in the PTX:", "");
       ptx_line(at);
@@ -162,9 +166,7 @@ private:
     head(ptx_position(at), level, color, message, rule);
     ptx_line(at);
     if (known) {
-      const bool outside = sources_.is_outside(at.source.file);
-      head(position_text(at.source), "note", Color::kNote,
-           outside ? "from this line, which is not shown" : "from this line, which cannot be read here", "");
+      head(position_text(at.source), "note", Color::kNote, "from this line, which cannot be read here", "");
       inlined(at);
     }
   }
