@@ -10,13 +10,14 @@
 // kernel has a plain comment that says what the kernel shows.
 //
 // Whatever is not asked for is a disagreement: an error or a warning without `expect` or `allow` on its line, an
-// incomplete place without `incomplete` on its line. Notes that are not asked for are nobody's business. A finding in a
+// incomplete place without `incomplete` on its line. Notes that are not asked for are nobody's business. A place in a
 // header belongs to the line of the kernel's own file that calls what is there.
 #pragma once
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -150,7 +151,8 @@ inline Expectations read_expectations(std::string_view text) {
       if (i != 0 && line == 1 && out.shows.empty()) out.shows = comments[i];
       // Only expectations name rules, so that one that is not understood is not taken for prose.
       const size_t rule = comments[i].find("tmem-");
-      if (rule != std::string::npos && (rule == 0 || std::isalnum(static_cast<unsigned char>(comments[i][rule - 1])) == 0))
+      if (rule != std::string::npos &&
+          (rule == 0 || std::isalnum(static_cast<unsigned char>(comments[i][rule - 1])) == 0))
         out.problems.push_back("line " + std::to_string(line) + ": a rule is named outside of an expectation: '" +
                                comments[i] + "'");
     }
@@ -207,24 +209,29 @@ inline std::vector<std::string> disagreements(const Expectations& asked, const s
 }
 
 // The line of the kernel's own file for a finding: its place, or the innermost call in that file that leads to it.
-inline uint32_t line_in(const std::string& path, const report::Place& place,
-                        const std::vector<report::Related>& related) {
-  if (place.text->path() == path) return place.text->position(place.span.begin).line;
-  constexpr std::string_view kCall = ", called here";
-  for (const report::Related& r : related) {
-    if (r.place.text->path() == path && r.message.ends_with(kCall))
+inline uint32_t line_in(const std::string& path, const report::Finding& f) {
+  if (f.place.text->path() == path) return f.place.text->position(f.place.span.begin).line;
+  for (const report::Related& r : f.related) {
+    if (r.place.text->path() == path && r.message.ends_with(", called here"))
       return r.place.text->position(r.place.span.begin).line;
   }
   return 0;
 }
 
+// The same for an incomplete place, whose reason names the call.
+inline uint32_t line_in(const std::string& path, const report::Incomplete& i) {
+  if (i.place.text->path() == path) return i.place.text->position(i.place.span.begin).line;
+  const std::string call = "for the call at " + std::filesystem::path(path).filename().string() + ":";
+  const size_t at = i.reason.find(call);
+  return at == std::string::npos ? 0 : static_cast<uint32_t>(std::strtoul(&i.reason[at + call.size()], nullptr, 10));
+}
+
 inline std::vector<std::string> disagreements(const Expectations& asked, const report::Results& results,
                                               const std::string& path) {
   std::vector<SaidFinding> findings;
-  for (const report::Finding& f : results.findings)
-    findings.push_back({f.rule, f.level, line_in(path, f.place, f.related)});
+  for (const report::Finding& f : results.findings) findings.push_back({f.rule, f.level, line_in(path, f)});
   std::vector<SaidIncomplete> incomplete;
-  for (const report::Incomplete& i : results.incomplete) incomplete.push_back({i.reason, line_in(path, i.place, {})});
+  for (const report::Incomplete& i : results.incomplete) incomplete.push_back({i.reason, line_in(path, i)});
   return disagreements(asked, findings, incomplete);
 }
 
@@ -242,7 +249,8 @@ inline std::map<std::string, Expectations> labelled_kernels(const std::string& f
     const bool faults = !asked.texts(Asked::kFinding).empty();
     const bool allowances = !asked.texts(Asked::kAllowed).empty() || !asked.texts(Asked::kIncomplete).empty();
     if (asked.shows.empty()) asked.problems.emplace_back("the first line does not say what the kernel shows");
-    if (bad && !faults && asked.texts(Asked::kNote).empty()) asked.problems.emplace_back("a bad kernel expects nothing");
+    if (bad && !faults && asked.texts(Asked::kNote).empty())
+      asked.problems.emplace_back("a bad kernel expects nothing");
     if (!bad && (faults || allowances)) asked.problems.emplace_back("a kernel that is not called bad expects a fault");
     out[entry.path().filename().string()] = std::move(asked);
   }

@@ -63,7 +63,8 @@ TEST(Expectations, AnUnknownRuleIsAProblem) {
 
 TEST(Expectations, NothingAfterTheKeywordIsAProblem) {
   for (const char* keyword : {"expect:", "expect-note:", "allow: ", "incomplete:", "flags:", "expect: tmem-target,"})
-    EXPECT_THAT(read_expectations(std::string("ld;  // ") + keyword).problems, ElementsAre(HasSubstr("nothing follows")))
+    EXPECT_THAT(read_expectations(std::string("ld;  // ") + keyword).problems,
+                ElementsAre(HasSubstr("nothing follows")))
         << keyword;
 }
 
@@ -127,9 +128,10 @@ TEST(Expectations, ProblemsAreDisagreements) {
   EXPECT_THAT(judge("ld;  // expcet: tmem-target", {}), ElementsAre(HasSubstr("line 1")));
 }
 
-TEST(Expectations, AFindingInAHeaderBelongsToTheCallInTheKernelsFile) {
+TEST(Expectations, APlaceInAHeaderBelongsToTheCallInTheKernelsFile) {
   const auto header = std::make_shared<const ptx::SourceText>("tiles.cuh", "\n\nfree();\n");
-  const auto file = std::make_shared<const ptx::SourceText>("k.cu", "call();  // expect: tmem-double-dealloc\nmma();\n");
+  const auto file =
+      std::make_shared<const ptx::SourceText>("k.cu", "call();  // expect: tmem-double-dealloc\nmma();\n");
   const auto place = [](const auto& text, uint32_t begin) {
     report::Place p;
     p.text = text;
@@ -140,12 +142,16 @@ TEST(Expectations, AFindingInAHeaderBelongsToTheCallInTheKernelsFile) {
   report::Finding f;
   f.rule = "tmem-double-dealloc";
   f.place = place(header, 2);
-  f.related = {{place(file, 41), "freed here"}, {place(header, 0), "in a, called here"}, {place(file, 0), "in b, called here"}};
+  f.related = {
+      {place(file, 41), "freed here"}, {place(header, 0), "in a, called here"}, {place(file, 0), "in b, called here"}};
   results.findings.push_back(f);
   EXPECT_THAT(disagreements(read_expectations(file->text()), results, "k.cu"), IsEmpty());
   results.findings[0].related.pop_back();
   EXPECT_THAT(disagreements(read_expectations(file->text()), results, "k.cu"),
               ElementsAre(HasSubstr("at line 0"), HasSubstr("is expected at line 1")));
+  report::Results open;
+  open.incomplete.push_back({place(header, 2), "k", "what this frees, for the call at k.cu:2"});
+  EXPECT_THAT(disagreements(read_expectations("\nfree();  // incomplete: what this frees"), open, "a/k.cu"), IsEmpty());
 }
 
 }  // namespace
