@@ -20,7 +20,7 @@ Outcome AllocationOperations::alloc(Execution& e) {
   // No allocation, and nothing that follows from one.
   if (*size == 0 || *size > ptx::kMostTmemColumns) return Unknown{};
   const auto columns = static_cast<uint32_t>(*size);
-  const uint32_t capacity = ptx::column_capacity(scene_.code.module->target, e.meaning.form.exclusive);
+  const uint32_t capacity = ptx::column_capacity(scene_.kernel.module->target, e.meaning.form.exclusive);
   TensorMemory& memory = state_.tensor_memory;
   const std::optional<uint32_t> base = memory.find_room(e.warp.id.rank, columns, capacity);
   if (!base) return WaitForColumns{columns, memory.live_columns(e.warp.id.rank), capacity};

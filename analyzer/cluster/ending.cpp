@@ -38,7 +38,7 @@ void Ending::note_hang() {
     const auto* columns = w.wait ? std::get_if<WaitForColumns>(&*w.wait) : nullptr;
     if (columns == nullptr) continue;
     scene_.log.add(
-        BlockedAlloc{{scene_.code.instruction_of(w.step), w.id}, columns->asked, columns->live, columns->capacity});
+        BlockedAlloc{{scene_.instruction_of(w.step), w.id}, columns->asked, columns->live, columns->capacity});
     return;
   }
   Hang hang;
@@ -46,7 +46,7 @@ void Ending::note_hang() {
   const auto add = [&](const WarpState& w, uint32_t step, const Wait& wait) {
     // Lanes that only wait for others of their warp say nothing.
     if (std::holds_alternative<WaitForLanes>(wait)) return;
-    hang.blocked.push_back({{scene_.code.instruction_of(step), w.id}, kind_of(wait)});
+    hang.blocked.push_back({{scene_.instruction_of(step), w.id}, kind_of(wait)});
     addresses.push_back(address_of(wait));
   };
   for (const WarpState& w : state_.warps) {
@@ -80,7 +80,7 @@ void Ending::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
     hang.last_arrival = short_of->last_arrive;
   }
   const DecisionState& decisions = state_.decisions;
-  const kernel::Launch& launch = scene_.code.launch;
+  const kernel::Launch& launch = scene_.launch;
   hang.guessed_data = decisions.guessed_data;
   hang.policy_may_cause_it =
       !scene_.policy.flipped.empty() || (decisions.chose_trips && scene_.policy.trips < Policy{}.trips);

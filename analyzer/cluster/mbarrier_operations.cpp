@@ -242,7 +242,7 @@ void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t grou
 // as those do that are more than the round still expects.
 void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals) {
   scene_.log.count_decided();
-  if (scene_.code.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
+  if (scene_.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
   Arrival seen;
   seen.arrival = e.site();
   seen.barrier_rank = rank_of(address);

@@ -14,7 +14,7 @@ WarpState first_state(const Scene& scene, const WarpId& id, size_t warps, warp::
   w.id = id;
   w.index = id.rank * scene.warps_per_cta + id.number;
   w.knowledge = WarpKnowledge(w.index, warps);
-  w.rounds.assign(scene.code.graph->loops.size(), 0);
+  w.rounds.assign(scene.kernel.graph.loops.size(), 0);
   w.loads = PendingLoads(scene.program.loads.size());
   w.step = scene.program.code[0].first;
   std::swap(w.registers, machine.registers);
@@ -31,13 +31,13 @@ WarpState first_state(const Scene& scene, const WarpId& id, size_t warps, warp::
 }
 
 void set_up(Scene& scene) {
-  const kernel::Launch& launch = scene.code.launch;
+  const kernel::Launch& launch = scene.launch;
   scene.warps_per_cta = launch.warps();
   // CTAs that never reach each other are all the same.
   scene.ranks = scene.facts.uses_cluster ? std::max(1u, launch.ctas()) : 1;
   const size_t warps = size_t{scene.ranks} * scene.warps_per_cta;
   scene.state.tensor_memory = TensorMemory(scene.ranks, warps);
-  scene.state.decisions.went.assign(scene.code.graph->blocks.size(), 0);
+  scene.state.decisions.went.assign(scene.kernel.graph.blocks.size(), 0);
   scene.state.warps.reserve(warps);
   for (uint32_t rank = 0; rank < scene.ranks; ++rank) {
     for (uint32_t number = 0; number < scene.warps_per_cta; ++number) {
@@ -88,7 +88,7 @@ const Hang* hang_of(ObservationLog& log) {
 }  // namespace
 
 ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints) {
-  RunState state(*facts.code.terms);
+  RunState state(*facts.kernel.terms);
   state.log = ObservationLog(setting.log);
   Scene scene(facts, setting.policy, state, footprints);
   set_up(scene);

@@ -61,7 +61,7 @@ Scheduler::Scheduler(Scene& scene, uint64_t budget)
   for (const std::unique_ptr<warp::Machine>& machine : scene.machines) {
     machine->common = &memory_;
     machine->serial = &state_.serial;
-    machine->replays = scene.code.replays;
+    machine->replays = scene.kernel.replays.get();
   }
 }
 
@@ -384,7 +384,7 @@ bool Scheduler::release_polls() {
 
 // The block that all of a warp's lanes go to, where nothing has to be decided for that.
 uint32_t Scheduler::only_way(warp::Machine& machine, uint32_t b) const {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   const program::Code& code = scene_.program.code[b];
   if (code.skip_to != kNone) return code.skip_to;
   if (block.ending == Ending::kJump && !block.successors.empty()) return block.successors[0];
@@ -396,7 +396,7 @@ uint32_t Scheduler::only_way(warp::Machine& machine, uint32_t b) const {
 
 void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   const uint32_t b = w.groups.front().at.block;
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   if (!scene_.facts.global_orders.empty()) {
     const Outcome outcome = memory_.order_globally(w, scene_.facts.global_orders[b]);
     if (!settle(w, outcome)) return;
@@ -404,7 +404,7 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   const uint32_t lanes = machine.active;
   LaneGroups groups(scene_, w);
   if (const uint32_t to = w.groups.size() == 1 ? only_way(machine, b) : kNone; to != kNone) {
-    w.groups.front().at = warp::waiting_at(*scene_.code.graph, b, to, lanes);
+    w.groups.front().at = warp::waiting_at(scene_.kernel.graph, b, to, lanes);
     groups.begin_block();
     return;
   }
@@ -441,7 +441,7 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
 
 // False where the scenario ends.
 bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_t lanes, std::vector<LaneGroup>& rest) {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   Value p = machine.read_register(scene_.program.code[b].condition);
   if (block.condition_negated) p = scene_.terms.apply({Op::kNot, 1, false, 0}, p);
   Truth t = machine.truth_of(p, lanes);
@@ -460,7 +460,7 @@ bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_
 
 bool Scheduler::branch_by_index(WarpState& w, warp::Machine& machine, uint32_t b, uint32_t lanes,
                                 std::vector<LaneGroup>& rest) {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   const Value index = machine.read_register(scene_.program.code[b].condition);
   LaneGroups groups(scene_, w);
   uint32_t left = lanes;
