@@ -74,8 +74,8 @@ public:
 private:
   void heading() {
     const kernel::Launch& l = a_.launch;
-    out_ +=
-        "kernel " + report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel].name))) + "\n";
+    out_ += "kernel " +
+            report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel->function].name))) + "\n";
     out_ += "  launched with " + std::to_string(l.threads()) + " threads";
     if (l.ctas() > 1) out_ += " in a cluster of " + std::to_string(l.ctas()) + " CTAs";
     out_ += "; the first of " + std::to_string(a_.joint->scenarios.size()) + " scenarios\n";
@@ -157,7 +157,7 @@ private:
     for (size_t n = 0; n < o.modifiers.size() && n < 2; ++n) name += "." + std::string(o.modifiers[n]);
     out_ += indent + name;
     if (!l.text.empty()) out_ += ": " + l.text;
-    if (can_block(a_.program->meanings[i.opcode])) out_ += "  [can block]";
+    if (can_block(a_.kernel->program->meanings[i.opcode])) out_ += "  [can block]";
     out_ += "  line " + where + "\n";
   }
 
@@ -180,10 +180,10 @@ std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, 
     cluster::JointSetting setting;
     setting.log = true;
     const auto analysis = cluster::analyze(module, f, options.block, options.cluster, setting);
-    if (analysis->tcgen05.empty()) continue;
+    if (!analysis.has_tcgen05()) continue;
     if (!out.empty()) out += "\n";
-    out += Explainer(module, *analysis).run();
-    for (const warp::Uncertain& u : analysis->joint->uncertain) {
+    out += Explainer(module, analysis).run();
+    for (const warp::Uncertain& u : analysis.joint->uncertain) {
       const uint32_t line = u.instruction < module.instructions.size()
                                 ? text->position(module.instructions[u.instruction].span.begin).line
                                 : 0;

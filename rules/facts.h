@@ -54,14 +54,14 @@ public:
           report::SourceOf source_of)
       : analysis_(analysis), text_(std::move(text)), results_(results), source_of_(std::move(source_of)) {}
 
-  const ptx::Module& module() const { return *analysis_.module; }
+  const ptx::Module& module() const { return *analysis_.kernel->module; }
   const cluster::Analysis& analysis() const { return analysis_; }
   const cluster::Joint& joint() const { return *analysis_.joint; }
-  const value::Terms& terms() const { return *analysis_.terms; }
-  const program::Program& program() const { return *analysis_.program; }
-  const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
+  const value::Terms& terms() const { return *analysis_.kernel->terms; }
+  const program::Program& program() const { return *analysis_.kernel->program; }
+  const cluster::FollowedWarps& warps() const { return analysis_.warps; }
   const kernel::Launch& launch() const { return analysis_.launch; }
-  const ptx::Function& kernel() const { return module().functions[analysis_.kernel]; }
+  const ptx::Function& kernel() const { return module().functions[analysis_.kernel->function]; }
 
   const ptx::Opcode& opcode(uint32_t instruction) const { return module().opcode(module().instructions[instruction]); }
   const program::Meaning& meaning(uint32_t instruction) const {
