@@ -145,6 +145,8 @@ struct RunState {
   uint64_t steps = 0;           // warp-instructions executed
   uint64_t work = 0;            // of deciding what is unknown, in steps
   uint64_t spared = 0;          // steps that were only replayed
+  // What the scenario has cost so far: what is only replayed counts little.
+  uint64_t cost() const { return steps + work - spared; }
 
   ObservationLog log;
 };

@@ -65,7 +65,7 @@ Scheduler::Scheduler(Scene& scene, uint64_t budget)
   }
 }
 
-void Scheduler::run() {
+Progress Scheduler::run() {
   while (!stopped_) {
     bool any = false;
     for (WarpState& w : state_.warps) {
@@ -74,7 +74,7 @@ void Scheduler::run() {
     }
     if (stopped_ || any) continue;
     if (std::all_of(state_.warps.begin(), state_.warps.end(), [](const WarpState& w) { return w.over; })) {
-      complete_ = true;
+      progress_.complete = true;
       break;
     }
     if (copies_.deliver()) {
@@ -82,12 +82,14 @@ void Scheduler::run() {
       continue;
     }
     if (let_other_lanes_go_on() || release_polls()) continue;
-    stuck_ = true;
+    progress_.stuck = true;
     break;
   }
   // What was still under way comes in the end.
-  while (complete_ && copies_.deliver()) {
+  while (progress_.complete && copies_.deliver()) {
   }
+  progress_.open = stopped_ && !progress_.over_budget;
+  return progress_;
 }
 
 void Scheduler::stop(const Unknown& open) {
@@ -111,8 +113,8 @@ bool Scheduler::advance(WarpState& w) {
     const uint64_t tried = state_.decisions.model.attempts;
     leave(w, machine);
     state_.work += state_.decisions.model.attempts - tried;
-    if (cost() > budget_) {
-      over_budget_ = true;
+    if (state_.cost() > budget_) {
+      progress_.over_budget = true;
       stopped_ = true;
     }
   }

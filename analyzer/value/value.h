@@ -218,14 +218,14 @@ public:
     if (blocks_.size() * kBlock < size) blocks_.resize((size + kBlock - 1) / kBlock);
   }
   T& operator[](size_t n) {
-    std::unique_ptr<T[]>& block = blocks_[n / kBlock];
-    if (block == nullptr) block = std::make_unique<T[]>(kBlock);
+    std::vector<T>& block = blocks_[n / kBlock];
+    if (block.empty()) block.resize(kBlock);
     return block[n % kBlock];
   }
 
 private:
   static constexpr size_t kBlock = 64;
-  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::vector<std::vector<T>> blocks_;
 };
 
 // Finds by content what is numbered 1, 2, … in the order in which it is added.
