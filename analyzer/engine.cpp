@@ -27,6 +27,7 @@ void report_incomplete(rules::Context& context) {
     }
   }
   for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
+  for (const warp::Uncertain& u : context.problems().open) context.incomplete(u.instruction, u.reason);
   // What lies behind a place where the evaluation stopped is not one more question.
   if (stopped || !a.graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {
@@ -114,9 +115,9 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     report::KernelStats stats;
     stats.file = module.source->path();
     stats.kernel = module.functions[kernel].name;
-    stats.asked = analysis->joint->asked;
+    stats.asked = analysis->joint->asked + context.problems().asked;
     stats.decided = analysis->joint->decided;
-    stats.scenarios = analysis->joint->scenarios;
+    stats.scenarios = analysis->joint->scenarios.size();
     stats.stepped = analysis->joint->steps;
     for (const warp::WarpGraph& w : analysis->warps) stats.evaluated += w.steps;
     results.stats.push_back(std::move(stats));

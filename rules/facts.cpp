@@ -29,6 +29,11 @@ std::string lanes_text(uint32_t lanes) {
   return (std::popcount(lanes) == 1 ? "lane " : "lanes ") + list_numbers(lanes);
 }
 
+const Problems& Context::problems() const {
+  if (!problems_) problems_ = find_problems(analysis_);
+  return *problems_;
+}
+
 std::string_view Context::name(uint32_t instruction) const {
   const ptx::Opcode& o = opcode(instruction);
   if (o.modifiers.empty()) return o.text;

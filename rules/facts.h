@@ -12,6 +12,7 @@
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
 #include "analyzer/report/finding.h"
+#include "rules/problems.h"
 #include "rules/rule.h"
 
 namespace tmemlint::rules {
@@ -57,6 +58,8 @@ public:
   const ptx::Module& module() const { return *analysis_.module; }
   const cluster::Analysis& analysis() const { return analysis_; }
   const cluster::Joint& joint() const { return *analysis_.joint; }
+  // What the joint run showed to be wrong, made for the first rule that asks.
+  const Problems& problems() const;
   const value::Terms& terms() const { return *analysis_.terms; }
   const program::Program& program() const { return *analysis_.program; }
   const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
@@ -110,6 +113,7 @@ private:
   report::Results& results_;
   report::SourceOf source_of_;
   const Rule* rule_ = nullptr;
+  mutable std::optional<Problems> problems_;
   std::vector<Merged> merged_;
   std::unordered_map<uint32_t, std::vector<size_t>> merged_at_;    // by instruction: in merged_
   std::set<std::pair<ptx::Offset, std::string>> said_incomplete_;  // where, and why
