@@ -4,8 +4,8 @@
 // Sections are those of PTX ISA 9.1. What an access is ordered by (9.7.16.6):
 //
 //   ld, st              wait::ld and wait::st of the issuing warp (9.7.16.6.3, 9.7.16.8.3)
-//   mma, cp, shift      an mbarrier wait that observes a later tcgen05.commit of the issuing thread (9.7.16.6.1.2);
-//   some
+//   mma, cp, shift      an mbarrier wait that observes a later tcgen05.commit of the issuing thread
+//   (9.7.16.6.1, 9.7.16.12); some
 //                       pairs of them execute in the order of their issue (9.7.16.6.2)
 //   between threads     execution is ordered by barriers and mbarriers; where the operation is .relaxed, only together
 //                       with tcgen05.fence on both sides (9.7.16.6.4)
