@@ -54,7 +54,9 @@ public:
     for (uint32_t r = 0; r < std::max(1u, a_.launch.ctas()); ++r) {
       for (uint32_t w = 0; w < a_.launch.warps(); ++w) lines[{r, w}];
     }
-    for (const cluster::Step& s : a_.joint->log) lines[{s.rank, s.warp}].push_back({s.instruction, s.text});
+    for (const cluster::LogLine& s : a_.joint->log) {
+      lines[{s.warp.rank, s.warp.number}].push_back({s.instruction, s.text});
+    }
     // Warps with the same steps are one role.
     std::vector<std::pair<std::vector<Line>, std::vector<Warp>>> roles;
     for (const auto& [warp, list] : lines) {
@@ -77,12 +79,12 @@ private:
         "kernel " + report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel].name))) + "\n";
     out_ += "  launched with " + std::to_string(l.threads()) + " threads";
     if (l.ctas() > 1) out_ += " in a cluster of " + std::to_string(l.ctas()) + " CTAs";
-    out_ += "; the first of " + std::to_string(a_.joint->scenarios) + " scenarios\n";
+    out_ += "; the first of " + std::to_string(a_.joint->scenarios.size()) + " scenarios\n";
     // Columns in use, as allocs and deallocs change them.
     uint32_t used = 0;
     uint32_t most = 0;
-    for (const cluster::Step& s : a_.joint->log) {
-      if (s.rank != 0 || s.columns == 0) continue;
+    for (const cluster::LogLine& s : a_.joint->log) {
+      if (s.warp.rank != 0 || s.columns == 0) continue;
       used = static_cast<uint32_t>(static_cast<int64_t>(used) + s.columns);
       most = std::max(most, used);
     }

@@ -8,28 +8,25 @@ using cluster::Hang;
 using cluster::WaitKind;
 using warp::Uncertain;
 
-HangMeaning judge(const Hang& hang, uint32_t threads, uint32_t ctas) {
-  // A number of rounds or a flag that the kernel is never launched with may well end like this.
-  if (hang.policy_may_cause_it && !hang.guessed_data) return {};
-  if (hang.blocked.empty()) return {};
-  const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(),
-                                          [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
+HangMeaning judge(const Hang& hang, uint32_t threads) {
+  if (is_excused(hang) || hang.blocked.empty()) return {};
+  const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(), [](const Hang::Blocked& b) {
+    return b.kind == WaitKind::kMbarrierInit;
+  });
   if (uninitialised != hang.blocked.end())
     return Uncertain{uninitialised->site.instruction, "the mbarrier was not seen to be initialised"};
   const uint32_t first = hang.blocked.front().site.instruction;
   const uint32_t wait = hang.has_barrier ? hang.blocked[hang.waiter].site.instruction : first;
-  if (hang.cluster_is_guess && ctas > 1 && hang.has_barrier) {
-    return Uncertain{wait, "this wait is never satisfied in a cluster of " + std::to_string(ctas) +
+  if (may_lack_ctas(hang) && hang.ctas > 1) {
+    return Uncertain{wait, "this wait is never satisfied in a cluster of " + std::to_string(hang.ctas) +
                                " CTAs, which was assumed; give --cluster"};
   }
-  // What this CTA sends to others of its cluster, those may send to it.
-  if (hang.cluster_is_guess && hang.has_barrier && hang.multicast) {
+  if (may_lack_ctas(hang)) {
     return Uncertain{wait,
                      "this wait is never satisfied by what its own CTA does; others of its cluster may multicast "
                      "to it, and nothing states the cluster; give --cluster"};
   }
-  // Whoever would arrive may be a warp that the assumed block does not have.
-  if (hang.block_is_guess) {
+  if (may_lack_warps(hang)) {
     return Uncertain{wait, "this wait is never satisfied in a CTA of " + std::to_string(threads) +
                                " threads, which was assumed; give --block"};
   }

@@ -17,7 +17,7 @@ struct NeverSatisfied {};
 // What is said of a hang: std::monostate for nothing, warp::Uncertain for a question that stays open.
 using HangMeaning = std::variant<std::monostate, NeverSatisfied, warp::Uncertain>;
 
-// `threads` of a CTA and `ctas` of a cluster: what was stepped.
-HangMeaning judge(const cluster::Hang& hang, uint32_t threads, uint32_t ctas);
+// `threads`: of a CTA.
+HangMeaning judge(const cluster::Hang& hang, uint32_t threads);
 
 }  // namespace tmemlint::rules

@@ -219,14 +219,10 @@ KernelView view_of(const cluster::Analysis& analysis) {
   view.is_legal = [&analysis, form_of](const cluster::AllocRequest& r) {
     return ptx::legal_columns(analysis.module->target, form_of(r.alloc.instruction).exclusive, r.columns);
   };
-  view.completes_by_commit = [form_of](uint32_t instruction) {
-    return ptx::effects_of(form_of(instruction)).by_commit();
-  };
   bool seen[3] = {};
   for (uint32_t i : analysis.tcgen05) seen[form_of(i).cta_group % 3] = true;
   view.mixes_groups = seen[1] && seen[2];
   view.threads = analysis.launch.threads();
-  view.ctas = analysis.launch.ctas();
   return view;
 }
 

@@ -77,9 +77,7 @@ public:
   }
 
   void operator()(const cluster::UnwrittenRead& r) {
-    // An mma that accumulates writes its columns itself, so that another loop that never ran does not excuse it.
-    const bool excused = r.loop_never_ran && !view_.completes_by_commit(r.access.instruction);
-    add(Kind::kUninitialized, r.access, r.alloc).zero_trips = observed_.zero_trips || excused;
+    add(Kind::kUninitialized, r.access, r.alloc).zero_trips = r.loop_never_ran;
   }
 
   void operator()(const cluster::SlotRace& r) {
@@ -159,7 +157,7 @@ public:
   }
 
   void operator()(const cluster::Hang& h) {
-    const HangMeaning meaning = judge(h, view_.threads, view_.ctas);
+    const HangMeaning meaning = judge(h, view_.threads);
     if (const auto* open = std::get_if<warp::Uncertain>(&meaning)) {
       shown_.open.push_back(*open);
     } else if (std::holds_alternative<NeverSatisfied>(meaning)) {

@@ -112,9 +112,8 @@ struct Problem {
 // What decides besides the observations.
 struct KernelView {
   std::function<bool(const cluster::AllocRequest&)> is_legal;  // a number of columns that the alloc may ask for
-  std::function<bool(uint32_t)> completes_by_commit;           // an instruction: mma, cp, shift
   bool mixes_groups = false;                                   // both .cta_group values are used
-  uint32_t threads = 0, ctas = 1;                              // of a CTA, and of a cluster, as they were stepped
+  uint32_t threads = 0;  // of a CTA, as they were stepped
 };
 KernelView view_of(const cluster::Analysis& analysis);
 

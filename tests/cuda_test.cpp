@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -16,12 +15,12 @@
 #include "analyzer/cuda/lint.h"
 #include "analyzer/cuda/nvcc.h"
 #include "rules/rule.h"
+#include "tests/expectations.h"
 
 namespace tmemlint::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -37,16 +36,9 @@ bool have_front_end() {
 #define NEEDS_FRONT_END() \
   if (!have_front_end()) GTEST_SKIP() << "the Clang front end was not built"
 
-const json& labels() {
-  static const json all = [] {
-    std::ifstream in(kFolder + "cases.json");
-    return json::parse(in);
-  }();
+const std::map<std::string, test::Expectations>& samples() {
+  static const std::map<std::string, test::Expectations> all = test::labelled_kernels(kFolder, ".cu");
   return all;
-}
-
-std::vector<std::string> flags_of(const json& label) {
-  return label.contains("flags") ? label["flags"].get<std::vector<std::string>>() : std::vector<std::string>{};
 }
 
 report::Results run(const std::string& file, const std::vector<std::string>& flags, SourceOptions options) {
@@ -89,49 +81,24 @@ std::set<Said> loud(const report::Results& results) {
 
 class CudaSample : public testing::TestWithParam<std::string> {};
 
-TEST_P(CudaSample, SaysWhatItsLabelAsksFor) {
+TEST_P(CudaSample, SaysWhatItsCommentsAskFor) {
   NEEDS_FRONT_END();
   const std::string name = GetParam();
-  const json& label = labels()[name];
-  const report::Results results = run_clang(kFolder + name, flags_of(label));
+  const test::Expectations& asked = samples().at(name);
+  const report::Results results = run_clang(kFolder + name, asked.texts(test::Asked::kFlags));
   EXPECT_TRUE(results.errors.empty()) << results.errors.front().message;
   EXPECT_GT(results.summary.tcgen05, 0u);
-  std::set<std::string> allowed;
-  for (const char* list : {"expect", "allow"}) {
-    for (const json& r : label[list]) allowed.insert(r.get<std::string>());
-  }
-  const std::set<Said> said = loud(results);
-  for (const Said& s : said)
-    EXPECT_TRUE(allowed.count(s.rule) != 0) << s.rule << " at line " << s.line << " is not labelled";
-  std::set<uint32_t> lines;
-  if (label.contains("line")) lines.insert(label["line"].get<uint32_t>());
-  if (label.contains("alt_lines")) {
-    for (const json& l : label["alt_lines"]) lines.insert(l.get<uint32_t>());
-  }
-  for (const json& r : label["expect"]) {
-    const std::string rule = r.get<std::string>();
-    if (rules::find(rule) == nullptr) continue;
-    EXPECT_TRUE(
-        std::any_of(said.begin(), said.end(),
-                    [&](const Said& s) { return s.rule == rule && s.file == name && lines.count(s.line) != 0; }))
-        << rule << " is expected at line " << label["line"];
-  }
-  if (label.contains("notes")) {
-    for (const json& note : label["notes"]) {
-      const std::string rule = note.get<std::string>();
-      EXPECT_TRUE(std::any_of(results.findings.begin(), results.findings.end(),
-                              [&](const report::Finding& f) { return f.rule == rule; }))
-          << rule << " is expected as a note";
-    }
-  }
-  if (label["expect"].empty()) {
-    EXPECT_TRUE(results.incomplete.empty()) << results.incomplete.front().reason;
-  }
+  EXPECT_THAT(test::disagreements(asked, results, kFolder + name), IsEmpty());
+}
+
+// Without the front end too: the comments are well-formed.
+TEST(CudaSamples, HaveCommentsThatAreUnderstood) {
+  for (const auto& [name, asked] : samples()) EXPECT_THAT(asked.problems, IsEmpty()) << name;
 }
 
 std::vector<std::string> sample_names() {
   std::vector<std::string> out;
-  for (const auto& [name, label] : labels().items()) out.push_back(name);
+  for (const auto& [name, asked] : samples()) out.push_back(name);
   return out;
 }
 
@@ -146,14 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaSample, testing::ValuesIn(sample_names()), t
 
 TEST(CudaSamples, EachRuleHasABadOneAndItsGoodTwin) {
   for (const rules::Rule* rule : rules::registry()) {
-    bool twin = false;
-    for (const auto& [name, label] : labels().items()) {
-      const json& expect = label[label.contains("notes") ? "notes" : "expect"];
-      if (std::find(expect.begin(), expect.end(), std::string(rule->id)) == expect.end()) continue;
-      std::string good = name;
-      const size_t at = good.find("-bad.");
-      if (at != std::string::npos) twin = twin || labels().contains(good.replace(at, 5, "-good."));
-    }
+    const bool twin = test::covered(samples(), rule->id).twin;
     EXPECT_TRUE(twin) << rule->id << " has no bad CUDA sample with a good twin";
   }
 }
@@ -213,7 +173,7 @@ TEST(CudaAgreement, WithNvcc) {
   std::string problem;
   const Toolkit toolkit = find_toolkit("", problem);
   if (find_nvcc({}, toolkit).empty()) GTEST_SKIP() << "there is no nvcc on this machine";
-  for (const auto& [name, label] : labels().items()) compare(kFolder + name, flags_of(label), toolkit);
+  for (const auto& [name, asked] : samples()) compare(kFolder + name, asked.texts(test::Asked::kFlags), toolkit);
   const char* flags = std::getenv("TMEMLINT_COMPARE_FLAGS");
   for (const std::string& file : more_sources()) compare(file, split_command(flags != nullptr ? flags : ""), toolkit);
 }

@@ -1,5 +1,5 @@
-// The barriers of a joint run: mbarriers, named barriers of a CTA, the barrier of the cluster. They keep arrivals, phases
-// and what the arriving warps hand on; who waits for them is the scheduler's matter.
+// The barriers of a joint run: mbarriers, named barriers of a CTA, the barrier of the cluster. They keep arrivals,
+// phases and what the arriving warps hand on; who waits for them is the scheduler's matter.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace tmemlint::cluster {
 // An mbarrier object (ISA 9.7.13.15).
 struct Mbarrier {
   bool live = false;
-  uint32_t count = 0;           // arrivals that complete a phase
-  int64_t pending = 0;          // arrivals that are still to come
-  uint32_t phase = 0;           // the one that is current, from 0
-  bool expects = false;         // bytes are announced for this phase
-  uint32_t announced = kNone;   // instruction of the last expect_tx
-  uint32_t under_way = 0;       // asynchronous copies that will complete here
-  bool from_afar = false;       // some of them, in any round, were issued by other CTAs
-  bool multicast = false;       // some, in any round, go to several CTAs: others of the cluster may send such too
-  bool copied = false;          // a copy has completed here in this phase
-  Knowledge arriving;           // of those that arrived in this phase
-  Knowledge done;               // of all phases that are complete
-  uint32_t init = kNone;        // instruction
-  WarpEvent initialised;        // by whom
-  uint32_t seen = 0;            // phases that a wait has observed to be complete
+  uint32_t count = 0;               // arrivals that complete a phase
+  int64_t pending = 0;              // arrivals that are still to come
+  uint32_t phase = 0;               // the one that is current, from 0
+  bool expects = false;             // bytes are announced for this phase
+  uint32_t announced = kNone;       // instruction of the last expect_tx
+  uint32_t under_way = 0;           // asynchronous copies that will complete here
+  bool from_afar = false;           // some of them, in any round, were issued by other CTAs
+  bool multicast = false;           // some, in any round, go to several CTAs: others of the cluster may send such too
+  bool copied = false;              // a copy has completed here in this phase
+  Knowledge arriving;               // of those that arrived in this phase
+  Knowledge done;                   // of all phases that are complete
+  uint32_t init = kNone;            // instruction
+  WarpEvent initialised;            // by whom
+  uint32_t seen = 0;                // phases that a wait has observed to be complete
   uint32_t last_arrive = kNone;     // instruction
   uint32_t relaxed_arrive = kNone;  // instruction of the last relaxed arrive
   std::vector<WarpEvent> previous, current;  // who arrived in the last complete phase, and in the current one

@@ -1,5 +1,5 @@
-// What the branches of a kernel decide, as far as a scenario goes by it: where loops end, which ways lead to more of the
-// protocol, which branches guard the loops that write Tensor Memory. The same for all scenarios of a kernel.
+// What the branches of a kernel decide, as far as a scenario goes by it: where loops end, which ways lead to more of
+// the protocol, which branches guard the loops that write Tensor Memory. The same for all scenarios of a kernel.
 #pragma once
 
 #include <array>

@@ -7,6 +7,12 @@
 
 namespace tmemlint::cluster {
 
+// An event of a warp: another warp that knows of it knows of all that the warp did before.
+struct WarpEvent {
+  uint32_t warp = 0;  // among all warps of the cluster
+  uint32_t event = 0;
+};
+
 // By warp of the cluster: the last of its events that is known to have happened; and the last of its commits that is
 // known to have arrived, which means that everything the same thread issued before it is complete (ISA 9.7.16.12).
 class Clock {

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/cluster/handles.h"
 #include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
-
-constexpr uint32_t kNoAccess = UINT32_MAX;
 
 // Who touched a column: which accesses, in which half windows of 16 lanes (bit n: lanes 16n to 16n + 15).
 struct Touch {
@@ -69,7 +68,7 @@ private:
       }
     }
   }
-  std::vector<Column> runs_;                      // by first column; of others what was there before
+  std::vector<Column> runs_;                                   // by first column; of others what was there before
   std::array<uint64_t, ptx::kMostTmemColumns / 64> starts_{};  // a bit for each column that a run starts with
 };
 

@@ -30,9 +30,7 @@ public:
   bool decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, warp::Truth& t);
   // Which ways a branch on what is not known went: of a loop that asks at its top, before its first round.
   void note_ways(const WarpState& w, uint32_t block, const warp::Truth& t);
-  TensorMemory::Decided decided() const {
-    return {state_.ways.size(), state_.chose_trips && scene_.policy.trips == 0};
-  }
+  TensorMemory::Decided decided() const { return {state_.ways.size(), state_.chose_trips && scene_.policy.trips == 0}; }
 
 private:
   void decide_conditions(warp::Machine& machine, uint32_t term);

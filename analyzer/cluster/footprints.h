@@ -17,10 +17,10 @@ struct StartLanes {
 
 // How the first column that an instruction touches changes from round to round of its innermost loop.
 struct ColumnCourse {
-  int64_t last = 0;              // column from that of the allocation
-  uint32_t round = UINT32_MAX;   // in which that was; UINT32_MAX: none yet
-  int8_t direction = 0;          // 1: up, -1: down, 0: there was one round only
-  bool comes_back = false;       // some round was not further on than the one before it: a ring's stages, or one place
+  int64_t last = 0;             // column from that of the allocation
+  uint32_t round = UINT32_MAX;  // in which that was; UINT32_MAX: none yet
+  int8_t direction = 0;         // 1: up, -1: down, 0: there was one round only
+  bool comes_back = false;      // some round was not further on than the one before it: a ring's stages, or one place
 };
 
 struct Footprints {

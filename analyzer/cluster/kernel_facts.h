@@ -17,8 +17,8 @@ struct KernelCode {
   const ptx::Module* module = nullptr;
   const kernel::Graph* graph = nullptr;
   const program::Program* program = nullptr;
-  value::Terms* terms = nullptr;       // grows as warps compute
-  warp::Replays* replays = nullptr;    // likewise
+  value::Terms* terms = nullptr;     // grows as warps compute
+  warp::Replays* replays = nullptr;  // likewise
   kernel::Launch launch;
 
   uint32_t instruction_of(uint32_t step) const { return program->steps[step].instruction; }

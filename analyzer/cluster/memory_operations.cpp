@@ -15,8 +15,8 @@ using value::Value;
 
 namespace {
 
-// Times that warps which poll are let go on because nobody else can. A loop that acquires words of global memory half as
-// often as that is none that waits for something.
+// Times that warps which poll are let go on because nobody else can. A loop that acquires words of global memory half
+// as often as that is none that waits for something.
 constexpr unsigned kMostPolls = 1000;
 constexpr unsigned kMostBytesOfValue = 8;
 
@@ -91,10 +91,9 @@ Value MemoryOperations::unknown_word(uint32_t address, unsigned bytes, bool part
     const uint64_t part = (copied.serial << 24) | (uint64_t{address - copied.begin} << 8) | bytes;
     return terms.opaque(value::site_of(UnknownKind::kRunCopied), part, Uniformity::kCta, 0, width);
   }
-  state_.words.note_early_read(address,
-                               {{current_->index, current_->knowledge.now()}, {here(), current_->id}});
-  return terms.opaque(value::site_of(UnknownKind::kRunUnwritten), (uint64_t{address} << 8) | bytes, Uniformity::kCta,
-                      0, width);
+  state_.words.note_early_read(address, {{current_->index, current_->knowledge.now()}, {here(), current_->id}});
+  return terms.opaque(value::site_of(UnknownKind::kRunUnwritten), (uint64_t{address} << 8) | bytes, Uniformity::kCta, 0,
+                      width);
 }
 
 // A write to places where addresses of live allocations are: they are lost to those that have not read them yet. Gives
@@ -115,9 +114,8 @@ uint32_t MemoryOperations::note_slot_write(uint32_t address, unsigned bytes) {
       scene_.log.add(race);
       return;
     }
-    const auto reader = std::find_if(word.readers.begin(), word.readers.end(), [&](const WarpEvent& r) {
-      return !w.knowledge.knows(r.warp, r.event);
-    });
+    const auto reader = std::find_if(word.readers.begin(), word.readers.end(),
+                                     [&](const WarpEvent& r) { return !w.knowledge.knows(r.warp, r.event); });
     if (reader == word.readers.end()) return;
     race.kind = SlotRace::Kind::kWriteBesideRead;
     race.other = scene_.warp(reader->warp).id;
@@ -191,8 +189,7 @@ Outcome MemoryOperations::poll(Execution& e) {
   const uint32_t at = scene_.addresses_of(e.step).second;
   if (at == kNone) return Done{};
   WarpState& w = e.warp;
-  const Value address =
-      of_lanes(e.machine.generic_address(*scene_.arg(e.step, at), e.meaning.space), e.machine.active);
+  const Value address = of_lanes(e.machine.generic_address(*scene_.arg(e.step, at), e.meaning.space), e.machine.active);
   if (!is_shared(address)) {
     w.reached_global = true;
     return Done{};
@@ -249,8 +246,7 @@ std::optional<Value> MemoryOperations::change_shared(Execution& e, uint32_t addr
   const WarpEvent event = tick_access();
   SharedWord& word = state_.words[address];
   if (reads && word.knowledge != nullptr) w.knowledge.learn(*word.knowledge);
-  const bool plain =
-      word.known && word.bytes * 8 == e.meaning.access_width && word.allocation == kNoAllocation;
+  const bool plain = word.known && word.bytes * 8 == e.meaning.access_width && word.allocation == kNoAllocation;
   const Value before = word.value;
   std::optional<Value> result;
   if (plain && certain) result = change(e, operand, word.value);

@@ -22,9 +22,9 @@ public:
   // An atomic on a word of shared or global memory. It is a read and a write that nothing comes between: each of those
   // that change a word by turns sees what the one before left there.
   Outcome atomic(Execution& e);
-  // What a warp did to global memory that orders it with others, at the end of the block that did it. Which word that is
-  // is not followed: who acquires one learns of every release before, and waits with it as long as others can go on, as
-  // a poll does. That may take warps to be joined that are not, but never the other way round.
+  // What a warp did to global memory that orders it with others, at the end of the block that did it. Which word that
+  // is is not followed: who acquires one learns of every release before, and waits with it as long as others can go on,
+  // as a poll does. That may take warps to be joined that are not, but never the other way round.
   Outcome order_globally(WarpState& w, const GlobalOrder& order);
 
   // CommonMemory
@@ -51,8 +51,8 @@ private:
   std::shared_ptr<const Knowledge> step_knowledge_;  // what the running step hands on, when something asked for it
 };
 
-// What an atomic makes of a word in the lanes that execute it, one after the other in their order; nothing, and the word
-// unchanged, where that is not followed. Gives what the lanes read.
+// What an atomic makes of a word in the lanes that execute it, one after the other in their order; nothing, and the
+// word unchanged, where that is not followed. Gives what the lanes read.
 class AtomicChange {
 public:
   // `operand`: the index of the first operand behind the address.

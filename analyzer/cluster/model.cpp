@@ -224,8 +224,8 @@ bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
            return (*terms_)[l].uniformity == value::Uniformity::kCta &&
-                  (is_launch(l) ||
-                   ((*terms_)[l].kind == TermKind::kOpaque && value::kind_of((*terms_)[l].site) == UnknownKind::kParameter));
+                  (is_launch(l) || ((*terms_)[l].kind == TermKind::kOpaque &&
+                                    value::kind_of((*terms_)[l].site) == UnknownKind::kParameter));
          });
 }
 

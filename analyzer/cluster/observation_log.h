@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/cluster/observations.h"
-#include "analyzer/value/containers.h"
+#include "analyzer/value/value.h"
 #include "analyzer/warp/events.h"
 
 namespace tmemlint::cluster {

@@ -27,14 +27,14 @@ uint32_t parity(const Site& s) {
   return s.warp.rank & 1;
 }
 
-// The fields of one kind of observation that make it another one. Which warps of a CTA it is about, and numbers that only
-// a message shows, are not among them.
+// The fields of one kind of observation that make it another one. Which warps of a CTA it is about, and numbers that
+// only a message shows, are not among them.
 struct Fields {
   using Key = std::array<uint32_t, 5>;
 
   Key operator()(const AccessPair& p) const {
-    const uint32_t rest = bits(p.within_cta, p.earlier_saw_a_write, p.later_knows_older_write,
-                               p.relaxed_wait != kNone, p.release.instruction != kNone, parity(p.later.site) != 0);
+    const uint32_t rest = bits(p.within_cta, p.earlier_saw_a_write, p.later_knows_older_write, p.relaxed_wait != kNone,
+                               p.release.instruction != kNone, parity(p.later.site) != 0);
     return {p.earlier.site.instruction, p.later.site.instruction, (of_order(p.order) << 8) | rest,
             (of_use(p.earlier) << 16) ^ of_use(p.later),
             p.first_of_run ^ (p.relaxed_wait * 0x9e37u) ^ (p.release.instruction * 0x85ebu)};
@@ -63,9 +63,7 @@ struct Fields {
     return {p.earlier.instruction, p.later.instruction, bits(p.ordered, parity(p.later) != 0), p.earlier_columns,
             p.later_columns};
   }
-  Key operator()(const LateAlloc& a) const {
-    return {a.alloc.instruction, a.relinquish.instruction, parity(a.alloc)};
-  }
+  Key operator()(const LateAlloc& a) const { return {a.alloc.instruction, a.relinquish.instruction, parity(a.alloc)}; }
   Key operator()(const RepeatedAlloc& a) const { return {a.alloc.instruction, parity(a.alloc)}; }
   Key operator()(const BlockedAlloc& a) const { return {a.alloc.instruction, parity(a.alloc)}; }
   Key operator()(const Free& f) const {
@@ -83,9 +81,7 @@ struct Fields {
   Key operator()(const EarlyReach& r) const { return {r.site.instruction, r.not_ready, parity(r.site)}; }
   Key operator()(const UnjoinedFree& f) const { return {f.free.instruction, f.alloc, parity(f.free)}; }
   Key operator()(const SplitFree& f) const { return {f.early.instruction, f.late, parity(f.early)}; }
-  Key operator()(const UnfencedOperand& o) const {
-    return {o.read.instruction, o.store.instruction, parity(o.read)};
-  }
+  Key operator()(const UnfencedOperand& o) const { return {o.read.instruction, o.store.instruction, parity(o.read)}; }
   Key operator()(const Arrival& a) const {
     return {a.arrival.instruction, a.init, bits(a.knows_last_round, a.more_than_pending, parity(a.arrival) != 0),
             (a.arrival.warp.rank << 8) | a.barrier_rank};

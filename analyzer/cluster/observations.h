@@ -1,11 +1,12 @@
 // What the scenarios of the joint run observed: facts with named fields, at the instructions and in the warps that they
-// are about. None of them is a verdict: rules/ordering.h says which of them break a rule, rules/precedence.h which of two
-// that have one cause is told.
+// are about. None of them is a verdict: rules/ordering.h says which of them break a rule, rules/precedence.h which of
+// two that have one cause is told.
 //
 // Units: columns are 32-bit columns of Tensor Memory, lanes are bits of a mask, bytes are bytes of shared memory. An
 // instruction is an index into Module::instructions, kNone where there is none.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,11 +54,11 @@ struct TmemUse {
 // What the warp of a later access, or of a dealloc, knows of an earlier access (ISA 9.7.16.6).
 struct Order {
   bool same_warp = false;
-  bool same_lane = false;  // of one warp, and issued by the same thread
-  bool issued = false;     // the earlier one was issued before, on any schedule
-  bool issued_fenced = false;  // and by synchronisation that orders tcgen05 instructions
-  bool pipelined = false;      // two operations that execute in the order of their issue (ISA 9.7.16.6.2)
-  bool complete = false;       // the earlier one is known to be complete: waited for, or by an observed commit
+  bool same_lane = false;        // of one warp, and issued by the same thread
+  bool issued = false;           // the earlier one was issued before, on any schedule
+  bool issued_fenced = false;    // and by synchronisation that orders tcgen05 instructions
+  bool pipelined = false;        // two operations that execute in the order of their issue (ISA 9.7.16.6.2)
+  bool complete = false;         // the earlier one is known to be complete: waited for, or by an observed commit
   bool complete_fenced = false;  // and by synchronisation that orders tcgen05 instructions
   bool complete_strict = false;  // and with tcgen05.fence on both sides of each hand-over
 };
@@ -66,25 +67,26 @@ struct Order {
 struct LoadRelease {
   uint32_t instruction = kNone;  // kNone: no arrival of that warp came between
   uint32_t lanes = 0;            // that execute the load
-  uint32_t used = 0;             // those that had used the load's results when the warp arrived, or by now without arrival
+  uint32_t used = 0;  // those that had used the load's results when the warp arrived, or by now without arrival
 };
 
 // Two accesses of the same columns, one of them a write, that are not ordered in every respect.
 struct AccessPair {
   TmemUse earlier, later;
   Order order;
-  uint32_t first_of_run = kNone;  // the first operation of the earlier one's run of writes that no wait or commit divides
-  bool within_cta = true;         // both are issued in the CTA that the columns are of
-  bool earlier_saw_a_write = false;    // when the earlier one read, a write of the columns was known to be complete
+  uint32_t first_of_run =
+      kNone;               // the first operation of the earlier one's run of writes that no wait or commit divides
+  bool within_cta = true;  // both are issued in the CTA that the columns are of
+  bool earlier_saw_a_write = false;      // when the earlier one read, a write of the columns was known to be complete
   bool later_knows_older_write = false;  // a write before the earlier one is known to be complete
-  uint32_t relaxed_wait = kNone;       // the last relaxed wait of the later one's warp
-  LoadRelease release;                 // of an earlier load
+  uint32_t relaxed_wait = kNone;         // the last relaxed wait of the later one's warp
+  LoadRelease release;                   // of an earlier load
 };
 
 // A dealloc and an access of the columns that it frees, which is not known to be complete.
 struct FreePair {
   Site free;
-  uint8_t cta_group = 1;      // of the dealloc
+  uint8_t cta_group = 1;  // of the dealloc
   TmemUse access;
   Order order;
   bool peer_access = false;   // the access was issued by the other CTA, or touches its columns
@@ -167,10 +169,10 @@ struct BlockedAlloc {
 // A dealloc.
 struct Free {
   Site site;
-  uint32_t alloc = kNone;  // the allocation that its address lies in; kNone: in none
-  bool at_start = false;   // the address is the one that the alloc returned
-  int64_t column = 0;      // of its address: from the allocation's first column, or the column itself
-  uint32_t columns = 0, alloc_columns = 0;          // that it frees, and that were allocated
+  uint32_t alloc = kNone;                   // the allocation that its address lies in; kNone: in none
+  bool at_start = false;                    // the address is the one that the alloc returned
+  int64_t column = 0;                       // of its address: from the allocation's first column, or the column itself
+  uint32_t columns = 0, alloc_columns = 0;  // that it frees, and that were allocated
   bool exclusive = false, alloc_exclusive = false;  // .exclusive (PTX 9.4)
   WarpId allocator;                                 // the warp that allocated
   std::optional<Site> freed_before;                 // the allocation was freed already
@@ -220,7 +222,7 @@ struct UnjoinedFree {
 
 // The deallocs of the two CTAs of a pair, on different sides of a cluster barrier.
 struct SplitFree {
-  Site early;           // before the barrier; its warp is that of the dealloc that came second in the scenario
+  Site early;  // before the barrier; its warp is that of the dealloc that came second in the scenario
   uint32_t late = kNone;
   uint32_t peer = 0;
 };
@@ -236,8 +238,8 @@ struct Arrival {
   Site arrival;
   uint32_t barrier_rank = 0;
   uint32_t init = kNone;
-  uint32_t count = 0;          // that the mbarrier was initialised with
-  bool knows_last_round = true;  // the arriving thread knows of all arrivals of the round before
+  uint32_t count = 0;              // that the mbarrier was initialised with
+  bool knows_last_round = true;    // the arriving thread knows of all arrivals of the round before
   bool more_than_pending = false;  // more arrivals at once than the round still expects
   // At the end of the scenario:
   bool barrier_is_waited_for = false;  // some wait observed a phase of a barrier of this init
@@ -259,17 +261,34 @@ struct Hang {
   size_t waiter = 0;  // in `blocked`
   uint32_t init = kNone;
   uint32_t count = 0;
-  int64_t arrivals = 0;  // of the round that is waited for
+  int64_t arrivals = 0;      // of the round that is waited for
   bool all_arrived = false;  // but not the bytes that `announced` announces
   bool overtaken = false;    // two rounds were over before one of them was waited for
   bool multicast = false;    // what this CTA sends to it, it sends to others too
   uint32_t announced = kNone, last_arrival = kNone;
   // What the scenario rests on.
+  uint32_t ctas = 1;                 // that were stepped together
   bool policy_may_cause_it = false;  // the scenario takes an unusual way, or lets loops run fewer than two times
   bool guessed_data = false;         // it decided something about more than parameters
   bool cluster_is_guess = false;     // nothing states the cluster
   bool block_is_guess = false;       // nothing states the block
 };
+
+// Whether the scenario's own policy may have made it end like this: a number of rounds or a flag that the kernel is
+// never launched with.
+inline bool is_excused(const Hang& h) {
+  return !h.guessed_data && h.policy_may_cause_it;
+}
+// Whether it rests on a cluster that nothing states: others of it may send what is missing.
+inline bool may_lack_ctas(const Hang& h) {
+  return h.cluster_is_guess && h.has_barrier && (h.ctas > 1 || h.multicast);
+}
+// Whether warps that a guessed block does not have may do what the others wait for.
+inline bool may_lack_warps(const Hang& h) {
+  const bool lacks_init = std::any_of(h.blocked.begin(), h.blocked.end(),
+                                      [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
+  return h.block_is_guess && !h.blocked.empty() && !is_excused(h) && !lacks_init && !may_lack_ctas(h);
+}
 
 // An asynchronous operation that no warp of the cluster knows to be complete when all have left.
 struct OperationInFlight {
@@ -284,11 +303,10 @@ struct LateReach {
   uint32_t exit = kNone;  // where its last warp leaves
 };
 
-using Observation =
-    std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest, AllocPair,
-                 LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept, ManyIssuers, CommitMask,
-                 DoubleIssue, EarlyReach, UnjoinedFree, SplitFree, UnfencedOperand, Arrival, Hang, OperationInFlight,
-                 LateReach>;
+using Observation = std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest,
+                                 AllocPair, LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept,
+                                 ManyIssuers, CommitMask, DoubleIssue, EarlyReach, UnjoinedFree, SplitFree,
+                                 UnfencedOperand, Arrival, Hang, OperationInFlight, LateReach>;
 
 // An observation with the part of its scenario that came before it.
 struct Observed {
@@ -296,8 +314,8 @@ struct Observed {
   uint32_t scenario = 0;    // Joint::scenarios
   uint32_t decided = 0;     // how many of the scenario's decisions came before
   bool zero_trips = false;  // the scenario lets a loop that writes Tensor Memory run no time
-  // Guesses of words of memory that the scenario went by before this may contradict each other: where warps came to, and
-  // in which order, need not be possible then.
+  // Guesses of words of memory that the scenario went by before this may contradict each other: where warps came to,
+  // and in which order, need not be possible then.
   bool doubtful = false;
 };
 
@@ -317,11 +335,11 @@ struct CommitIssue {
 // A scenario and how it ended.
 struct Scenario {
   std::vector<Decision> decisions;
-  bool usual = true;          // decided as the usual policy decides
-  bool idle = false;          // nothing touched Tensor Memory
-  bool contradictory = false;  // some of its guesses of memory may contradict each other
-  bool complete = false;      // every warp came to its end
-  bool stopped = false;       // it was not followed to its end, for a reason other than its own policy
+  bool usual = true;                    // decided as the usual policy decides
+  bool idle = false;                    // nothing touched Tensor Memory
+  bool contradictory = false;           // some of its guesses of memory may contradict each other
+  bool complete = false;                // every warp came to its end
+  bool stopped = false;                 // it was not followed to its end, for a reason other than its own policy
   std::set<uint32_t> freed, left_live;  // allocs of which something was freed; that were not all freed in the end
   std::vector<CommitIssue> commits;     // of a complete scenario
   std::set<uint32_t> waited;            // shared addresses of mbarriers that were waited for

@@ -10,8 +10,8 @@
 namespace tmemlint::cluster {
 
 struct Policy {
-  uint32_t trips = 2;           // times round a loop whose end is not known
-  std::set<uint32_t> flipped;   // blocks whose branch is decided the other way than usual
+  uint32_t trips = 2;          // times round a loop whose end is not known
+  std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
   // A condition that selects a number (a term), and what it is to be.
   std::optional<std::pair<uint32_t, bool>> selection;
   unsigned occasions = 2;  // how often the usual policy comes to a branch that this one decides another way

@@ -68,17 +68,17 @@ private:
 struct DecisionState {
   explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
 
-  value::Facts facts;  // of all warps
-  Model model;         // numbers with which all decisions hold
+  value::Facts facts;                                      // of all warps
+  Model model;                                             // numbers with which all decisions hold
   std::map<std::pair<uint32_t, bool>, Patience> patience;  // by block, and the way that is wished for
-  unsigned refused = 0;      // wishes of the policy alone that the model ruled out
-  bool differs = false;      // one was granted
-  bool nothing_new = false;  // what the policy wishes is ruled out: the scenario goes the way that the usual one does
-  bool chose_trips = false;  // it was decided how often a loop runs
+  unsigned refused = 0;                                    // wishes of the policy alone that the model ruled out
+  bool differs = false;                                    // one was granted
+  bool nothing_new = false;   // what the policy wishes is ruled out: the scenario goes the way that the usual one does
+  bool chose_trips = false;   // it was decided how often a loop runs
   bool guessed_data = false;  // a decision was about more than parameters
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
-  std::map<uint32_t, bool> selections;  // conditions on parameters that select a number, as they were decided
+  std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
   // That branches on what is not known went: block and way; and by block, the ways as bits.
   std::vector<std::pair<uint32_t, uint8_t>> ways;
   std::vector<uint8_t> went;
@@ -115,7 +115,7 @@ struct RunState {
     WarpEvent event;
     Site site;
   };
-  std::map<uint32_t, Relinquish> relinquished;             // by rank
+  std::map<uint32_t, Relinquish> relinquished;                    // by rank
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> alloc_warps;  // by step and rank: the warp that executed an alloc
 
   // --- pairs ---
@@ -127,24 +127,24 @@ struct RunState {
 
   // --- words of global memory ---
   std::optional<Knowledge> released_globally;  // by all releases through global memory
-  std::set<uint32_t> unfollowed;  // warps that an atomic gave a result that is not known
-  bool guesses_contradict = false;  // warps may have gone by guesses that do not agree
+  std::set<uint32_t> unfollowed;               // warps that an atomic gave a result that is not known
+  bool guesses_contradict = false;             // warps may have gone by guesses that do not agree
 
   // --- what the end asks for ---
-  std::set<uint32_t> freed;             // allocs of which columns were freed, or perhaps were
+  std::set<uint32_t> freed;  // allocs of which columns were freed, or perhaps were
   std::vector<CommitIssue> commits;
-  std::set<uint32_t> waited;            // shared addresses of mbarriers that were waited for
+  std::set<uint32_t> waited;  // shared addresses of mbarriers that were waited for
 
   // --- counters ---
   Changes changes;
-  uint64_t serial = 0;        // of unknowns
-  uint64_t writes = 0;        // of words of shared memory
-  uint64_t progress = 0;      // of what a wait can be for: arrivals, barriers
-  unsigned polling = 0;       // warps that wait for a word
+  uint64_t serial = 0;          // of unknowns
+  uint64_t writes = 0;          // of words of shared memory
+  uint64_t progress = 0;        // of what a wait can be for: arrivals, barriers
+  unsigned polling = 0;         // warps that wait for a word
   unsigned polls_released = 0;  // times that they were let go on because nothing else could
-  uint64_t steps = 0;         // warp-instructions executed
-  uint64_t work = 0;          // of deciding what is unknown, in steps
-  uint64_t spared = 0;        // steps that were only replayed
+  uint64_t steps = 0;           // warp-instructions executed
+  uint64_t work = 0;            // of deciding what is unknown, in steps
+  uint64_t spared = 0;          // steps that were only replayed
 
   ObservationLog log;
 };

@@ -57,7 +57,7 @@ struct Scene {
   RunState& state;
   ObservationLog& log;
   Footprints& footprints;
-  uint32_t ranks = 1;          // CTAs that are stepped together
+  uint32_t ranks = 1;  // CTAs that are stepped together
   uint32_t warps_per_cta = 1;
   std::vector<std::unique_ptr<warp::Machine>> machines;  // by warp of the cluster
 

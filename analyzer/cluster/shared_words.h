@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/cluster/clock.h"
+#include "analyzer/cluster/handles.h"
 #include "analyzer/cluster/observations.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/value/value.h"
@@ -23,23 +24,15 @@ inline uint32_t in_rank(uint32_t address, uint32_t rank) {
   return (address & ((1u << kernel::kRankShift) - 1)) | (rank << kernel::kRankShift);
 }
 
-constexpr uint32_t kNoAllocation = UINT32_MAX;
-
-// An access by a warp: its event tells whether another warp knows of it.
-struct WarpEvent {
-  uint32_t warp = 0;  // among all warps of the cluster
-  uint32_t event = 0;
-};
-
 struct SharedWord {
   uint32_t bytes = 4;
   value::Value value;
   bool known = false;  // `value` is what it holds
   WarpEvent writer;
-  uint32_t instruction = kNone;         // that wrote it
-  uint32_t allocation = kNoAllocation;  // of TensorMemory: whose address alloc wrote here
-  uint32_t overwrote = kNoAllocation;   // the allocation whose address was here before
-  bool atomic = false;                  // changed by atomics to what is not known
+  uint32_t instruction = kNone;                // that wrote it
+  uint32_t allocation = kNoAllocation;         // of TensorMemory: whose address alloc wrote here
+  uint32_t overwrote = kNoAllocation;          // the allocation whose address was here before
+  bool atomic = false;                         // changed by atomics to what is not known
   std::shared_ptr<const Knowledge> knowledge;  // of those who wrote it, for a reader that polls
   std::vector<WarpEvent> readers;              // of an allocation's address
 };

@@ -54,8 +54,8 @@ uint32_t TensorMemory::live_at(uint32_t rank, uint32_t column) const {
 }
 
 uint32_t TensorMemory::last_alloc(uint32_t rank) const {
-  const auto at = std::find_if(allocations_.rbegin(), allocations_.rend(),
-                               [&](const Allocation& a) { return a.rank == rank; });
+  const auto at =
+      std::find_if(allocations_.rbegin(), allocations_.rend(), [&](const Allocation& a) { return a.rank == rank; });
   return at == allocations_.rend() ? kNone : at->alloc.instruction;
 }
 
@@ -106,8 +106,8 @@ void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kin
   leave_trace(w, id, where);
 }
 
-// Whether the access lies in a live allocation of its own CTA; false where nothing more can be said of it. `outside`: it
-// runs past the end of one.
+// Whether the access lies in a live allocation of its own CTA; false where nothing more can be said of it. `outside`:
+// it runs past the end of one.
 bool TensorMemory::judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside,
                                ObservationLog& log) {
   const Allocation* of = where.at.allocation == kNoAllocation ? nullptr : &allocations_[where.at.allocation];
@@ -181,9 +181,8 @@ void TensorMemory::leave_trace(const WarpState& w, uint32_t id, const Rectangle&
       column.written |= where.half_windows;
       note_write(column, id);
     }
-    std::erase_if(column.touches, [&](const Touch& t) {
-      return (t.halves & ~where.half_windows) == 0 && outlived(w, t.access, id);
-    });
+    std::erase_if(column.touches,
+                  [&](const Touch& t) { return (t.halves & ~where.half_windows) == 0 && outlived(w, t.access, id); });
     column.touches.push_back({id, where.half_windows});
   });
 }
@@ -192,8 +191,8 @@ void TensorMemory::note_write(Column& column, uint32_t id) {
   if (column.last_write != kNoAccess) {
     Operation& mine = operations_[accesses_[id].operation];
     const Operation& last = operations_[accesses_[column.last_write].operation];
-    const bool same_batch = last.warp == mine.warp && last.form.completion == mine.form.completion &&
-                            last.commit == 0 && last.waited == 0;
+    const bool same_batch =
+        last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
     if (same_batch) {
       mine.batch = last.batch;
     } else {
@@ -203,16 +202,16 @@ void TensorMemory::note_write(Column& column, uint32_t id) {
   column.last_write = id;
 }
 
-// Whether nothing needs to be held against an earlier access any more: what is complete is implied by a later one; so is
-// what the same thread issued before and the same wait covers.
+// Whether nothing needs to be held against an earlier access any more: what is complete is implied by a later one; so
+// is what the same thread issued before and the same wait covers.
 bool TensorMemory::outlived(const WarpState& w, uint32_t earlier, uint32_t id) const {
   const Access& old = accesses_[earlier];
   const Access& access = accesses_[id];
   const Operation& o = operations_[old.operation];
   const Operation& mine = operations_[access.operation];
   if (access.writes && o.complete(w.knowledge.any())) return !old.writes || mine.by_commit() || !access.reads;
-  const bool same_tracker = o.warp == mine.warp && o.form.completion == mine.form.completion &&
-                            (!mine.by_commit() || o.lane == mine.lane);
+  const bool same_tracker =
+      o.warp == mine.warp && o.form.completion == mine.form.completion && (!mine.by_commit() || o.lane == mine.lane);
   return same_tracker && (access.writes || !old.writes) &&
          (old.role == access.role || access.role == ptx::TmemRole::kAccumulator);
 }
@@ -302,8 +301,7 @@ void TensorMemory::free_columns(const WarpState& w, const Allocation& freed, uin
       pair.order = order_of(w, a);
       pair.peer_columns = rank != w.id.rank;
       pair.peer_access = pair.peer_columns || a.id.rank != w.id.rank;
-      if (pair.access.is_load() && pair.order.issued)
-        pair.release = release_of(w, accesses_[t.access].operation);
+      if (pair.access.is_load() && pair.order.issued) pair.release = release_of(w, accesses_[t.access].operation);
       log.add(pair);
     }
   });

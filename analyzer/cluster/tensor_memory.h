@@ -1,8 +1,8 @@
 // Tensor Memory of the CTAs of a cluster as a joint run keeps it: what is allocated, and who last touched what.
 //
 // An access is held against the earlier accesses of the same columns; what is not in order in every respect is written
-// down as an observation. Columns are counted from the first column of the CTA's Tensor Memory, lanes in half windows of
-// 16 (bit n of a mask: lanes 16n to 16n + 15), the smallest part that an instruction touches.
+// down as an observation. Columns are counted from the first column of the CTA's Tensor Memory, lanes in half windows
+// of 16 (bit n of a mask: lanes 16n to 16n + 15), the smallest part that an instruction touches.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/cluster/columns.h"
+#include "analyzer/cluster/handles.h"
 #include "analyzer/cluster/observation_log.h"
 #include "analyzer/cluster/warp_state.h"
 #include "analyzer/ptx/effects.h"
@@ -20,8 +21,8 @@ namespace tmemlint::cluster {
 
 // One execution of a tcgen05 instruction that touches Tensor Memory.
 struct Operation {
-  uint32_t warp = 0;  // of the cluster
-  WarpId id;          // of the same warp
+  uint32_t warp = 0;   // of the cluster
+  WarpId id;           // of the same warp
   uint32_t event = 0;  // of the warp's clock: its issue
   uint32_t instruction = kNone;
   uint32_t batch = kNone;  // instruction of the first operation of its run over the same columns
@@ -48,7 +49,7 @@ struct Access {
   uint32_t operation = 0;
   ptx::TmemRole role = ptx::TmemRole::kData;
   bool reads = false, writes = false;
-  bool saw_a_write = false;  // of a read: a write of these columns was known to be complete
+  bool saw_a_write = false;    // of a read: a write of these columns was known to be complete
   bool write_follows = false;  // of a read of what nothing has written: a write that is not ordered with it comes later
   uint32_t held_against = UINT32_MAX;  // the access that it was last held against
 };
@@ -61,7 +62,7 @@ struct Allocation {
   WarpEvent made;
   uint32_t slot = 0;  // shared address that the alloc wrote its address to
   bool live = true;
-  Site free;         // the dealloc that freed it
+  Site free;  // the dealloc that freed it
   WarpEvent freed;
   bool holds(uint32_t column) const { return column >= base && column < base + columns; }
 };
@@ -137,7 +138,7 @@ public:
   // A read of columns that nothing had written.
   struct UnwrittenAccess {
     uint32_t access;
-    uint32_t alloc;    // instruction
+    uint32_t alloc;  // instruction
     uint32_t columns;
     int64_t offset;  // from the allocation's first column
     Decided decided;

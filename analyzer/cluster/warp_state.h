@@ -192,15 +192,15 @@ struct WarpState {
   std::vector<AskedPhase> passed;                  // those that were complete, and are still the last ones
   std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
   bool poll_released = false;                      // it may go on although nobody wrote: nothing else can go on
-  bool reached_global = false;  // an atomic or polling load of global memory was executed since the block began
+  bool reached_global = false;   // an atomic or polling load of global memory was executed since the block began
   uint32_t cluster_arrived = 0;  // lanes that arrived at the cluster barrier, in the phase `cluster_phase`
   uint32_t cluster_phase = 0;    // phases of the cluster barrier that the whole warp has arrived in
 
   // --- Tensor Memory operations that it has issued ---
-  PendingLoads loads;                  // not waited for
-  std::vector<uint32_t> stores;        // not waited for
-  std::vector<uint32_t> uncommitted;   // that no commit follows yet
-  uint32_t commits = 0;                // how many it has issued
+  PendingLoads loads;                   // not waited for
+  std::vector<uint32_t> stores;         // not waited for
+  std::vector<uint32_t> uncommitted;    // that no commit follows yet
+  uint32_t commits = 0;                 // how many it has issued
   std::deque<ProxyFence> proxy_fences;  // the last ones
 };
 

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/cluster/remote.h"
+#include "analyzer/cluster/tmem_operations.h"
+
+namespace tmemlint::cluster {
+
+using program::Arg;
+using ptx::TmemAccess;
+using value::Value;
+
+uint32_t AccessOperations::start(const Execution& e) {
+  e.warp.knowledge.tick();
+  Operation op;
+  op.warp = e.warp.index;
+  op.id = e.warp.id;
+  op.event = e.warp.knowledge.now();
+  op.instruction = e.instruction();
+  op.batch = op.instruction;
+  op.lane = static_cast<uint8_t>(std::countr_zero(e.lanes));
+  op.form = e.meaning.form;
+  op.lanes = e.lanes;
+  return state_.tensor_memory.start(std::move(op));
+}
+
+void AccessOperations::touch(const Execution& e, uint32_t operation, const TmemAccess& access, const TmemPlace& at,
+                             const ptx::MmaShape& shape, uint32_t rank) {
+  const ptx::Form& form = e.meaning.form;
+  const ptx::ColumnCount count = ptx::columns_of(access, form, shape);
+  Rectangle where;
+  where.at = at;
+  where.columns = count.columns;
+  where.certain = count.certain;
+  where.half_windows = ptx::half_windows_of(access, form, shape, at.lane, e.warp.id.number);
+  where.rank = rank;
+  TensorMemory::Kind kind;
+  kind.role = access.role;
+  kind.reads =
+      access.reads == ptx::TmemReads::kYes || (access.reads == ptx::TmemReads::kIfAccumulating && accumulates(e));
+  kind.writes = access.writes;
+  state_.tensor_memory.touch(e.warp, operation, kind, where, decisions_.decided(), scene_.log);
+}
+
+// Whether an mma adds to what its accumulator holds, for certain.
+bool AccessOperations::accumulates(const Execution& e) {
+  const Arg* flag = scene_.arg(e.step, scene_.program.roles[e.step.roles].enable_input_d);
+  return flag != nullptr && decisions_.truth_by_parameters(e.machine, e.machine.read(*flag), e.lanes).yes != 0;
+}
+
+// How the column that an instruction in a loop touches changes from round to round.
+void AccessOperations::note_course(const Execution& e, const TmemPlace& at) {
+  const uint32_t loop = scene_.code.graph->blocks[e.warp.groups.front().at.block].loop;
+  if (!at.known || !at.based || loop == kNone) return;
+  ColumnCourse& c = scene_.footprints.courses[Footprints::key(e.instruction(), e.warp.id.number)];
+  const uint32_t round = e.warp.rounds[loop];
+  if (c.round != kNone && round > c.round) {
+    const auto step = static_cast<int8_t>(at.offset > c.last ? 1 : at.offset < c.last ? -1 : 0);
+    if (c.direction == 0) c.direction = step;
+    c.comes_back = c.comes_back || step == 0 || step != c.direction;
+  }
+  c.round = round;
+  c.last = at.offset;
+}
+
+// --- ld and st ---
+
+Outcome AccessOperations::load_or_store(Execution& e) {
+  const ptx::OperandRoles& roles = scene_.program.roles[e.step.roles];
+  const ptx::Form& form = e.meaning.form;
+  const Arg* address_arg = scene_.arg(e.step, roles.address);
+  if (address_arg == nullptr || form.columns == 0) return Done{};
+  const Value address = e.machine.read(*address_arg);
+  const uint32_t operation = start(e);
+  const ptx::Effects& effects = ptx::effects_of(form);
+  if (effects.is_store()) {
+    e.warp.stores.push_back(operation);
+  } else {
+    e.warp.loads.add(e.step.loads, operation);
+    e.machine.write_unknowns(e.step, e.lanes, value::Uniformity::kLane, e.number);
+  }
+  const TmemPlace at = place_of(scene_, decisions_, e, address);
+  if (!at.known) scene_.log.add_uncertain(e.instruction(), "which columns this touches could not be followed");
+  note_course(e, at);
+  StartLanes& seen = scene_.footprints.start_lanes[Footprints::key(e.instruction(), e.warp.id.number)];
+  if (at.known) {
+    seen.lanes.set(at.lane);
+  } else {
+    seen.all = false;
+  }
+  for (const TmemAccess& access : effects.accesses) {
+    TmemPlace from = at;
+    if (access.offset != nullptr) {
+      const Arg* offset_arg = scene_.arg(e.step, roles.*access.offset);
+      if (offset_arg == nullptr || !at.known) continue;
+      const auto offset = decisions_.number(e.machine, e.machine.read(*offset_arg), e.lanes, 32);
+      if (!offset) continue;
+      from.column += static_cast<uint32_t>(*offset);
+      from.offset += static_cast<int64_t>(*offset);
+    }
+    touch(e, operation, access, from, {}, e.warp.id.rank);
+  }
+  scene_.log.add_line(e.warp.id, e.instruction(), [&] {
+    return at.known ? "columns " + std::to_string(at.column) + "-" + std::to_string(at.column + form.columns - 1)
+                    : std::string();
+  });
+  return Done{};
+}
+
+Outcome AccessOperations::wait_for_loads(Execution& e) {
+  e.warp.knowledge.tick();
+  e.warp.loads.each(
+      [&](uint32_t operation) { state_.tensor_memory.operation(operation).waited = e.warp.knowledge.now(); });
+  e.warp.loads.clear();
+  scene_.log.add_line(e.warp.id, e.instruction());
+  return Done{};
+}
+
+Outcome AccessOperations::wait_for_stores(Execution& e) {
+  e.warp.knowledge.tick();
+  for (uint32_t operation : e.warp.stores) state_.tensor_memory.operation(operation).waited = e.warp.knowledge.now();
+  e.warp.stores.clear();
+  scene_.log.add_line(e.warp.id, e.instruction());
+  return Done{};
+}
+
+// --- what one thread issues ---
+
+// An operation of a pair reaches the other CTA, which must have allocated what it touches there.
+void AccessOperations::reach_peer(const Execution& e) {
+  const uint32_t peer = e.warp.id.rank ^ 1;
+  scene_.log.count_decided();
+  // The pair's alloc is collective; what the two need is a join of any kind before one reaches the other.
+  if (!scene_.knows_cta(e.warp, peer))
+    scene_.log.add(EarlyReach{e.site(), peer, state_.tensor_memory.last_alloc(peer)});
+  note_pair_issuer(e);
+}
+
+void AccessOperations::note_pair_issuer(const Execution& e) {
+  const uint32_t rank = e.warp.id.rank;
+  const auto [it, fresh] = state_.pair_issuers.try_emplace({e.instruction(), rank / 2}, rank);
+  if (!fresh && it->second != rank) scene_.log.add(DoubleIssue{e.site(), it->second});
+}
+
+void AccessOperations::check_operands(Execution& e) {
+  const ptx::OperandRoles& roles = scene_.program.roles[e.step.roles];
+  for (const ptx::SharedRead& read : ptx::effects_of(e.meaning.form).shared_reads) {
+    const Arg* descriptor = scene_.arg(e.step, roles.*read.descriptor);
+    if (descriptor == nullptr || (read.unless_in_brackets && descriptor->address)) continue;
+    check_operand(e, e.machine.read(*descriptor));
+  }
+}
+
+// The first bytes of a matrix in shared memory: whether a proxy fence lies behind the ordinary stores that wrote them.
+void AccessOperations::check_operand(const Execution& e, const Value& descriptor) {
+  const auto d = decisions_.number(e.machine, descriptor, e.lanes, 64);
+  scene_.log.count(1, d ? 1 : 0);
+  if (!d) return;
+  const uint32_t address = in_rank(ptx::matrix_start(*d), e.warp.id.rank);
+  const LastStore* last = state_.stored.find(address);
+  if (last == nullptr) return;
+  for (const WarpState& u : state_.warps) {
+    const bool fenced = std::any_of(u.proxy_fences.begin(), u.proxy_fences.end(), [&](const ProxyFence& f) {
+      return e.warp.knowledge.knows(u.index, f.event) && f.known.knows(last->warp, last->event);
+    });
+    if (fenced) return;
+  }
+  scene_.log.add(UnfencedOperand{e.site(), {last->instruction, scene_.warp(last->warp).id}});
+}
+
+Outcome AccessOperations::single_thread(Execution& e) {
+  if (!std::has_single_bit(e.lanes)) {
+    scene_.log.add(ManyIssuers{e.site(), e.lanes});
+    e.lanes = e.lanes & (~e.lanes + 1);
+  }
+  const uint32_t op = start(e);
+  e.warp.uncommitted.push_back(op);
+  const bool pair = has_peer(e);
+  if (pair) reach_peer(e);
+  const ptx::OperandRoles& roles = scene_.program.roles[e.step.roles];
+  const Arg* address_arg = scene_.arg(e.step, roles.address);
+  if (address_arg == nullptr) return Done{};
+  const TmemPlace d = place_of(scene_, decisions_, e, e.machine.read(*address_arg));
+  if (!d.known) scene_.log.add_uncertain(e.instruction(), "which columns this touches could not be followed");
+  note_course(e, d);
+  scene_.log.add_line(e.warp.id, e.instruction(),
+                      [&] { return d.known ? "columns from " + std::to_string(d.column) : std::string(); });
+  Operation& mine = state_.tensor_memory.operation(op);
+  mine.d_column = d.known ? d.column : kNone;
+  ptx::MmaShape shape;
+  if (const Arg* i = scene_.arg(e.step, roles.idesc)) {
+    if (const auto idesc = decisions_.number(e.machine, e.machine.read(*i), e.lanes, 32)) {
+      mine.idesc = static_cast<uint32_t>(*idesc);
+      shape = ptx::mma_shape(*mine.idesc, mine.form);
+    }
+  }
+  check_operands(e);
+  for (const TmemAccess& access : ptx::effects_of(e.meaning.form).accesses) {
+    const Arg* a = scene_.arg(e.step, roles.*access.address);
+    if (a == nullptr || (access.only_in_brackets && !a->address)) continue;
+    const TmemPlace at = a == address_arg ? d : place_of(scene_, decisions_, e, e.machine.read(*a));
+    touch(e, op, access, at, shape, e.warp.id.rank);
+    if (pair) touch(e, op, access, at, shape, e.warp.id.rank ^ 1);
+  }
+  return Done{};
+}
+
+// --- commit ---
+
+// The mbarriers that a commit arrives on: that of its own CTA, or those of the CTAs that a multicast names. Nothing
+// where that is not known: `open` says why.
+std::optional<std::vector<uint32_t>> AccessOperations::commit_targets(const Execution& e, uint32_t target,
+                                                                      Outcome* open) {
+  if (!e.meaning.form.multicast) return std::vector<uint32_t>{target};
+  const Arg* m = scene_.arg(e.step, scene_.program.roles[e.step.roles].mask);
+  const auto mask = m == nullptr ? std::nullopt : decisions_.number(e.machine, e.machine.read(*m), e.lanes, 32);
+  if (!mask) {
+    *open = Unknown{e.instruction(), "which CTAs this commit arrives in is not known"};
+    return std::nullopt;
+  }
+  if (e.meaning.form.cta_group == 2) {
+    scene_.log.count_decided();
+    scene_.log.add(CommitMask{e.site(), static_cast<uint32_t>(*mask)});
+  }
+  std::vector<uint32_t> out;
+  for (uint32_t r = 0; r < scene_.ranks; ++r) {
+    if (((*mask >> r) & 1) != 0) out.push_back(in_rank(target, r));
+  }
+  return out;
+}
+
+Outcome AccessOperations::commit(Execution& e) {
+  WarpState& w = e.warp;
+  if (!std::has_single_bit(e.lanes)) scene_.log.add(ManyIssuers{e.site(), e.lanes});
+  const auto lane = static_cast<unsigned>(std::countr_zero(e.lanes));
+  w.knowledge.tick();
+  const Arg* address_arg = scene_.arg(e.step, scene_.program.roles[e.step.roles].address);
+  if (address_arg == nullptr) return Done{};
+  const auto target = decisions_.number(e.machine, e.machine.shared_address(*address_arg), e.lanes, 32, true);
+  if (!target) return Unknown{e.instruction(), "the mbarrier that this commit arrives on is not known"};
+  ++w.commits;
+  // A commit tracks what its own thread issued before it (ISA 9.7.16.12).
+  bool covers = false;
+  std::erase_if(w.uncommitted, [&](uint32_t op) {
+    Operation& o = state_.tensor_memory.operation(op);
+    if (o.lane != lane || o.form.cta_group != e.meaning.form.cta_group) return false;
+    o.commit = w.commits;
+    covers = true;
+    return true;
+  });
+  AsyncArrival a;
+  a.kind = AsyncArrival::Kind::kCommit;
+  a.site = e.site();
+  a.warp = w.index;
+  a.knowledge = w.knowledge.hand_on_by_commit();
+  a.knowledge.see_commit(w.index, w.commits);
+  Outcome open;
+  auto targets = commit_targets(e, static_cast<uint32_t>(*target), &open);
+  if (!targets) return open;
+  a.targets = std::move(*targets);
+  if (e.meaning.form.cta_group == 2 && scene_.ranks > 1) note_pair_issuer(e);
+  state_.commits.push_back({e.site(), lane, a.targets, covers});
+  for (uint32_t t : a.targets) {
+    const auto reached = reach(scene_, e, t, w.commits);
+    if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
+    Mbarrier* b = state_.mbarriers.find(t);
+    if (b == nullptr) {
+      if (rank_of(t) != w.id.rank) return Done{};
+      return Unknown{e.instruction(), "the mbarrier that this commit arrives on was not seen to be initialised"};
+    }
+    b->multicast = b->multicast || e.meaning.form.multicast;
+  }
+  scene_.log.add_line(w.id, e.instruction());
+  state_.under_way.push_back(std::move(a));
+  return Done{};
+}
+
+}  // namespace tmemlint::cluster

@@ -1,0 +1,184 @@
+#include "analyzer/cluster/ending.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tmemlint::cluster {
+
+namespace {
+
+WaitKind kind_of(const Wait& wait) {
+  struct Visitor {
+    WaitKind operator()(const WaitForPhase&) const { return WaitKind::kMbarrier; }
+    WaitKind operator()(const WaitForInit&) const { return WaitKind::kMbarrierInit; }
+    WaitKind operator()(const WaitForNamedBarrier&) const { return WaitKind::kNamedBarrier; }
+    WaitKind operator()(const WaitForClusterBarrier&) const { return WaitKind::kClusterBarrier; }
+    WaitKind operator()(const WaitForColumns&) const { return WaitKind::kColumns; }
+    WaitKind operator()(const WaitForWord&) const { return WaitKind::kPolledWord; }
+    WaitKind operator()(const WaitForLanes&) const { return WaitKind::kPolledWord; }
+  };
+  return std::visit(Visitor{}, wait);
+}
+
+uint32_t address_of(const Wait& wait) {
+  const auto* phase = std::get_if<WaitForPhase>(&wait);
+  return phase == nullptr ? 0 : phase->address;
+}
+
+// How much a barrier that is waited for says about a hang: two rounds are over since the last one that was waited for;
+// or it has a part of its arrivals, or all of them but not its bytes. Nothing at all may be a result.
+int says(const Mbarrier& b) {
+  return b.phase > b.seen + 1 ? 2 : b.pending < int64_t{b.count} ? 1 : 0;
+}
+
+}  // namespace
+
+void Ending::note_hang() {
+  for (const WarpState& w : state_.warps) {
+    const auto* columns = w.wait ? std::get_if<WaitForColumns>(&*w.wait) : nullptr;
+    if (columns == nullptr) continue;
+    scene_.log.add(
+        BlockedAlloc{{scene_.code.instruction_of(w.step), w.id}, columns->asked, columns->live, columns->capacity});
+    return;
+  }
+  Hang hang;
+  std::vector<uint32_t> addresses;  // of mbarriers, by blocked
+  const auto add = [&](const WarpState& w, uint32_t step, const Wait& wait) {
+    // Lanes that only wait for others of their warp say nothing.
+    if (std::holds_alternative<WaitForLanes>(wait)) return;
+    hang.blocked.push_back({{scene_.code.instruction_of(step), w.id}, kind_of(wait)});
+    addresses.push_back(address_of(wait));
+  };
+  for (const WarpState& w : state_.warps) {
+    if (w.over || !w.wait) continue;
+    add(w, w.step, *w.wait);
+    for (const LaneGroup& g : w.groups) {
+      if (g.parked) add(w, g.parked->step, g.parked->wait);
+    }
+  }
+  note_hang_of(std::move(hang), addresses);
+}
+
+void Ending::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
+  const Mbarrier* short_of = nullptr;
+  for (size_t n = 0; n < hang.blocked.size(); ++n) {
+    if (hang.blocked[n].kind != WaitKind::kMbarrier) continue;
+    const Mbarrier* b = state_.mbarriers.find(addresses[n]);
+    if (b == nullptr || (short_of != nullptr && says(*b) <= says(*short_of))) continue;
+    short_of = b;
+    hang.waiter = n;
+  }
+  if (short_of != nullptr) {
+    hang.has_barrier = true;
+    hang.init = short_of->init;
+    hang.count = short_of->count;
+    hang.arrivals = int64_t{short_of->count} - short_of->pending;
+    hang.all_arrived = short_of->pending <= 0;
+    hang.overtaken = short_of->phase > short_of->seen + 1;
+    hang.multicast = short_of->multicast;
+    hang.announced = short_of->announced;
+    hang.last_arrival = short_of->last_arrive;
+  }
+  const DecisionState& decisions = state_.decisions;
+  const kernel::Launch& launch = scene_.code.launch;
+  hang.guessed_data = decisions.guessed_data;
+  hang.policy_may_cause_it =
+      !scene_.policy.flipped.empty() || (decisions.chose_trips && scene_.policy.trips < Policy{}.trips);
+  hang.ctas = scene_.ranks;
+  hang.cluster_is_guess = launch.cluster_is_guess();
+  hang.block_is_guess = launch.block_is_guess();
+  scene_.log.add(std::move(hang));
+}
+
+void Ending::note_end(bool complete) {
+  note_unwritten_reads();
+  note_arrivals();
+  if (!complete) return;
+  note_in_flight();
+  note_late_reaches();
+  note_allocations();
+}
+
+void Ending::note_unwritten_reads() {
+  // A loop that writes Tensor Memory, and that this scenario never enters.
+  const std::vector<std::vector<uint32_t>>& loops = scene_.facts.branches.loop_writers();
+  const bool loop_never_ran = std::any_of(loops.begin(), loops.end(), [&](const std::vector<uint32_t>& writers) {
+    return !state_.tensor_memory.has_written(writers);
+  });
+  state_.tensor_memory.each_unwritten([&](const TensorMemory::UnwrittenAccess& u, const Operation& read) {
+    const auto& ways = state_.decisions.ways;
+    const bool excused =
+        loop_never_ran ||
+        std::any_of(ways.begin(), ways.begin() + static_cast<ptrdiff_t>(u.decided.ways),
+                    [&](const auto& way) { return scene_.facts.branches.runs_no_time(way.first, way.second); });
+    UnwrittenRead out;
+    out.access = {read.instruction, read.id};
+    out.alloc = u.alloc;
+    out.column = u.offset;
+    out.columns = u.columns;
+    out.loop_never_ran = u.decided.zero_trips || (excused && !read.by_commit());
+    // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
+    scene_.log.add(out, out.loop_never_ran);
+  });
+}
+
+// A barrier that nobody waits on has no rounds. And how many bytes each copy brings is not known: a round is over here
+// when those of its own CTA are there. One that also waits for what another CTA copies comes after what that CTA had
+// waited for.
+void Ending::note_arrivals() {
+  std::set<uint32_t> waited_for;  // inits
+  std::set<uint32_t> ranks_that_wait_for_copies;
+  for (const auto& [address, b] : state_.mbarriers.all()) {
+    if (b.seen == 0) continue;
+    waited_for.insert(b.init);
+    if (b.from_afar) ranks_that_wait_for_copies.insert(rank_of(address));
+  }
+  for (Observed& o : scene_.log.observed()) {
+    auto* arrival = std::get_if<Arrival>(&o.what);
+    if (arrival == nullptr) continue;
+    arrival->barrier_is_waited_for = waited_for.contains(arrival->init);
+    arrival->own_cta_waits_for_copies_from_afar = ranks_that_wait_for_copies.contains(arrival->arrival.warp.rank);
+  }
+}
+
+void Ending::note_in_flight() {
+  Clock all(state_.warps.size());
+  for (const WarpState& w : state_.warps) all.join(w.knowledge.any());
+  for (const Operation& op : state_.tensor_memory.operations()) {
+    if (!op.by_commit()) continue;
+    scene_.log.count_decided();
+    if (!op.complete(all)) scene_.log.add(OperationInFlight{{op.instruction, op.id}, scene_.warp(op.warp).last_exit});
+  }
+}
+
+void Ending::note_late_reaches() {
+  std::vector<Clock> by_rank(scene_.ranks, Clock(state_.warps.size()));
+  std::vector<uint32_t> last_exit(scene_.ranks, kNone);
+  for (const WarpState& w : state_.warps) {
+    by_rank[w.id.rank].join(w.knowledge.any());
+    if (w.last_exit != kNone) last_exit[w.id.rank] = w.last_exit;
+  }
+  for (const RemoteSignal& s : state_.signals) {
+    scene_.log.count_decided();
+    // A copy that signals a barrier which its CTA never waits on says nothing of when it is done with.
+    if (s.is_copy && (s.observed || !state_.waited.contains(s.target))) continue;
+    const Clock& target = by_rank[s.rank];
+    const bool seen =
+        s.commit != 0 ? target.knows_commit(s.issued.warp, s.commit) : target.knows(s.issued.warp, s.issued.event);
+    if (!seen) scene_.log.add(LateReach{s.site, s.rank, last_exit[s.rank]});
+  }
+}
+
+void Ending::note_allocations() {
+  const std::vector<Allocation>& all = state_.tensor_memory.allocations();
+  for (const Allocation& a : all) {
+    if (a.live) scene_.log.add(LeftAllocated{a.alloc});
+  }
+  for (uint32_t rank = 0; rank < scene_.ranks; ++rank) {
+    if (state_.relinquished.contains(rank)) continue;
+    const auto first = std::find_if(all.begin(), all.end(), [&](const Allocation& a) { return a.rank == rank; });
+    if (first != all.end()) scene_.log.add(PermitKept{first->alloc});
+  }
+}
+
+}  // namespace tmemlint::cluster

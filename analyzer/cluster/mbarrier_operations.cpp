@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <bit>
+
+#include "analyzer/cluster/barrier_operations.h"
+#include "analyzer/cluster/remote.h"
+
+namespace tmemlint::cluster {
+
+using program::Arg;
+using value::Value;
+using Action = program::Mbarrier;
+
+MbarrierOperations::Operands MbarrierOperations::operands_of(Execution& e) const {
+  Operands o;
+  o.at = scene_.addresses_of(e.step).first;
+  if (o.at == kNone) return o;
+  o.address = e.machine.shared_address(*scene_.arg(e.step, o.at));
+  const Arg* count = scene_.arg(e.step, o.at + 1);
+  o.has_count = count != nullptr && count->kind != Arg::Kind::kNone;
+  if (o.has_count) o.count = e.machine.read(*count);
+  return o;
+}
+
+void MbarrierOperations::write_result(Execution& e, const Operands& o, const Value& value, uint32_t lanes) {
+  for (uint32_t d = 0; d < o.at; ++d) {
+    const Arg& a = *scene_.arg(e.step, d);
+    if (a.kind == Arg::Kind::kRegister) e.machine.write(a, value, lanes, e.number);
+  }
+}
+
+Outcome MbarrierOperations::execute(Execution& e) {
+  const Operands o = operands_of(e);
+  if (o.at == kNone) return Done{};
+  e.warp.knowledge.tick();
+  switch (e.meaning.mbarrier) {
+    case Action::kTestWait:
+    case Action::kTryWait:
+      return wait(e, o);
+    case Action::kPendingCount:
+      write_result(e, o, e.machine.unknown(e.number, 0, value::Uniformity::kWarp, 32), e.lanes);
+      return Done{};
+    case Action::kInit:
+    case Action::kInvalidate:
+    case Action::kArrive:
+    case Action::kArriveDrop:
+    case Action::kExpectTx:
+    case Action::kArriveExpectTx:
+    case Action::kCompleteTx:
+    case Action::kAsyncArrive:
+      return signal(e, o);
+  }
+  return Done{};
+}
+
+// --- waits ---
+
+// The barriers and parities that the lanes of a test_wait or try_wait ask for: lanes may wait for barriers of their
+// own.
+std::variant<std::vector<MbarrierOperations::Asked>, Wait, Unknown> MbarrierOperations::asked_phases(
+    Execution& e, const Operands& o) {
+  std::vector<Asked> out;
+  for (uint32_t rest = e.lanes; rest != 0;) {
+    const uint32_t lane = rest & (~rest + 1);
+    const bool same = scene_.terms.uniform(o.address, rest) && scene_.terms.uniform(o.count, rest);
+    const uint32_t group = same ? rest : lane;
+    rest &= ~group;
+    const auto address = decisions_.number(e.machine, o.address, lane, 32, true);
+    const auto parity = decisions_.number(e.machine, o.count, lane, 32, true);
+    if (!address) return Unknown{e.instruction(), "which mbarrier is waited on is not known"};
+    if (!parity) return Unknown{e.instruction(), "the phase that is waited for is not known"};
+    const auto at = static_cast<uint32_t>(*address);
+    state_.waited.insert(at);
+    // Another warp may still initialise it; nothing orders the two then.
+    if (state_.mbarriers.find(at) == nullptr) return WaitForInit{at};
+    out.push_back({group, at, static_cast<uint32_t>(*parity)});
+  }
+  return out;
+}
+
+// A phase that is complete: the warp knows what those who arrived in it, and before, have handed on.
+void MbarrierOperations::learn(Execution& e, Mbarrier& b) {
+  if (b.phase == 0) return;  // the phase before the first one is complete at once
+  WarpState& w = e.warp;
+  w.knowledge.learn(b.done, e.meaning.relaxed);
+  if (e.meaning.relaxed || b.relaxed_arrive != kNone)
+    w.last_relaxed_wait = e.meaning.relaxed ? e.instruction() : b.relaxed_arrive;
+  b.seen = std::max(b.seen, b.phase);
+  for (uint32_t r : b.seen_from_afar) state_.signals[r].observed = true;
+  b.seen_from_afar.clear();
+}
+
+Outcome MbarrierOperations::wait(Execution& e, const Operands& o) {
+  WarpState& w = e.warp;
+  auto phases = asked_phases(e, o);
+  if (const auto* open = std::get_if<Unknown>(&phases)) return *open;
+  if (const auto* blocked = std::get_if<Wait>(&phases)) return *blocked;
+  const std::vector<Asked>& asked = std::get<std::vector<Asked>>(phases);
+  scene_.log.count(asked.size(), asked.size());
+  const auto has = [](const std::vector<AskedPhase>& list, const AskedPhase& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  const auto is_over = [&](const AskedPhase& p) { return state_.mbarriers.is_over(p.address, p.phase); };
+  for (const Asked& a : asked) {
+    // One that is asked again after it was complete is no step forward: loops ask several until all are.
+    const Mbarrier& b = *state_.mbarriers.find(a.address);
+    const AskedPhase now{e.number, a.address, b.phase};
+    if (!b.complete(a.parity) || has(w.passed, now)) continue;
+    std::erase_if(w.passed, is_over);
+    w.passed.push_back(now);
+    w.failed.clear();
+  }
+  for (const Asked& a : asked) {
+    Mbarrier& b = *state_.mbarriers.find(a.address);
+    if (b.complete(a.parity)) {
+      learn(e, b);
+      write_result(e, o, Value::of(1), a.lanes);
+      scene_.log.add_line(w.id, e.instruction(),
+                          [&] { return "waited for phase " + std::to_string(b.phase == 0 ? 0 : b.phase - 1); });
+      continue;
+    }
+    const AskedPhase now{e.number, a.address, b.phase};
+    if (has(w.failed, now)) return WaitForPhase{a.address, b.phase};
+    // Of one that has gone on since, it was another phase that failed.
+    std::erase_if(w.failed, is_over);
+    w.failed.push_back(now);
+    write_result(e, o, Value::of(0), a.lanes);
+  }
+  return Done{};
+}
+
+// --- everything else ---
+
+// Lanes may name barriers of different CTAs: one group after the other.
+Outcome MbarrierOperations::signal(Execution& e, const Operands& o) {
+  const uint32_t all = e.lanes;
+  for (uint32_t rest = all; rest != 0;) {
+    const bool same = scene_.terms.uniform(o.address, rest) && (!o.has_count || scene_.terms.uniform(o.count, rest));
+    const uint32_t group = same ? rest : rest & (~rest + 1);
+    Outcome outcome = signal_one(e, o, group, rest == all);
+    if (!std::holds_alternative<Done>(outcome)) return outcome;
+    rest &= ~group;
+  }
+  switch (e.meaning.mbarrier) {
+    case Action::kArrive:
+    case Action::kArriveExpectTx:
+    case Action::kArriveDrop:
+      state_.tensor_memory.note_arrival(e.warp, e.instruction());
+      scene_.log.add_line(e.warp.id, e.instruction());
+      break;
+    case Action::kInit:
+    case Action::kInvalidate:
+    case Action::kExpectTx:
+    case Action::kCompleteTx:
+    case Action::kTestWait:
+    case Action::kTryWait:
+    case Action::kPendingCount:
+    case Action::kAsyncArrive:
+      break;
+  }
+  return Done{};
+}
+
+Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t group, bool first) {
+  const Action action = e.meaning.mbarrier;
+  const auto address = decisions_.number(e.machine, o.address, group & (~group + 1), 32, true);
+  if (!address) return Unknown{e.instruction(), "which mbarrier this is about is not known"};
+  const auto at = static_cast<uint32_t>(*address);
+  if (action == Action::kInit) return init(e, o, group, at);
+  const bool own = rank_of(at) == e.warp.id.rank;
+  if (!own) {
+    const auto reached = reach(scene_, e, at, 0);
+    if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
+  }
+  Mbarrier* b = state_.mbarriers.find(at);
+  if (b == nullptr) {
+    if (action == Action::kInvalidate) return Done{};
+    if (first && own) return WaitForInit{at};
+    return Unknown{e.instruction(), "the mbarrier was not seen to be initialised"};
+  }
+  switch (action) {
+    case Action::kInvalidate:
+      b->live = false;
+      return Done{};
+    case Action::kCompleteTx:
+      b->copied = true;
+      state_.changes.phase = b->settle() || state_.changes.phase;
+      return Done{};
+    case Action::kExpectTx:
+      b->expects = true;
+      b->announced = e.instruction();
+      return Done{};
+    case Action::kAsyncArrive:
+      arrive_asynchronously(e, group, at, *b);
+      return Done{};
+    case Action::kArriveExpectTx:
+      b->expects = true;
+      b->announced = e.instruction();
+      return arrive(e, o, group, at, *b);
+    case Action::kArrive:
+    case Action::kArriveDrop:
+      return arrive(e, o, group, at, *b);
+    case Action::kInit:
+    case Action::kTestWait:
+    case Action::kTryWait:
+    case Action::kPendingCount:
+      break;
+  }
+  return Done{};
+}
+
+Outcome MbarrierOperations::init(Execution& e, const Operands& o, uint32_t group, uint32_t address) {
+  const auto count = decisions_.number(e.machine, o.count, group & (~group + 1), 32);
+  if (!count || *count == 0)
+    return Unknown{e.instruction(), "the count that the mbarrier is initialised with is not known"};
+  Mbarrier b;
+  b.live = true;
+  b.count = static_cast<uint32_t>(*count);
+  b.pending = b.count;
+  b.init = e.instruction();
+  b.initialised = e.event();
+  b.arriving = Knowledge(state_.warps.size());
+  b.done = Knowledge(state_.warps.size());
+  state_.mbarriers.init(address, std::move(b));
+  state_.changes.init = true;
+  scene_.log.add_line(e.warp.id, e.instruction(), [&] { return "count " + std::to_string(*count); });
+  return Done{};
+}
+
+void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t group, uint32_t address, Mbarrier& b) {
+  AsyncArrival a;
+  a.kind = AsyncArrival::Kind::kArrive;
+  a.targets = {address};
+  a.warp = e.warp.index;
+  a.site = e.site();
+  a.knowledge = e.warp.knowledge.hand_on();
+  a.count = static_cast<uint32_t>(std::popcount(group));
+  if (!e.meaning.no_increment) b.pending += a.count;
+  state_.under_way.push_back(std::move(a));
+}
+
+// Arrivals against the round of the barrier: those of the next round that do not know of the last one come too early,
+// as those do that are more than the round still expects.
+void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals) {
+  scene_.log.count_decided();
+  if (scene_.code.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
+  Arrival seen;
+  seen.arrival = e.site();
+  seen.barrier_rank = rank_of(address);
+  seen.init = b.init;
+  seen.count = b.count;
+  seen.knows_last_round = std::all_of(b.previous.begin(), b.previous.end(), [&](const WarpEvent& before) {
+    return e.warp.knowledge.any().knows(before.warp, before.event);
+  });
+  seen.more_than_pending = arrivals > b.pending && b.pending > 0;
+  if (!seen.knows_last_round || seen.more_than_pending) scene_.log.add(seen);
+}
+
+Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t group, uint32_t address, Mbarrier& b) {
+  uint32_t count = 1;
+  const Arg* count_arg = scene_.arg(e.step, o.at + 1);
+  if (e.meaning.mbarrier != Action::kArriveExpectTx && o.has_count && count_arg->kind != Arg::Kind::kSink) {
+    const auto c = decisions_.number(e.machine, o.count, group & (~group + 1), 32);
+    if (!c) return Unknown{e.instruction(), "how many arrivals this is is not known"};
+    count = static_cast<uint32_t>(*c);
+  }
+  count *= static_cast<uint32_t>(std::popcount(group));
+  // Each lane is given the state of the barrier that it arrived on.
+  write_result(e, o, Value::of(b.phase & 1), group);
+  if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();
+  check_round(e, b, address, count);
+  b.current.push_back(e.event());
+  if (e.meaning.mbarrier == Action::kArriveDrop) b.count -= count;
+  if (b.arrive(count, e.warp.knowledge.hand_on(e.meaning.relaxed), e.instruction())) state_.changes.phase = true;
+  return Done{};
+}
+
+}  // namespace tmemlint::cluster
