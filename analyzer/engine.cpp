@@ -7,6 +7,7 @@
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/confirmation.h"
 #include "rules/facts.h"
+#include "rules/problems.h"
 #include "rules/rule.h"
 
 namespace tmemlint {
@@ -29,6 +30,7 @@ void report_incomplete(rules::Context& context) {
     }
   }
   for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
+  for (const warp::Uncertain& u : context.problems().open) context.incomplete(u.instruction, u.reason);
   // What lies behind a place where the evaluation stopped is not one more question.
   if (stopped || !a.kernel->graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {
@@ -63,10 +65,10 @@ std::set<size_t> indices_of(const cluster::FollowedWarps& warps, const std::set<
 }
 
 // What all rules say of an analysis.
-report::Results judge(const cluster::Analysis& analysis, const ptx::Module& module, const Options& options,
-                      std::set<size_t>* blamed) {
+report::Results judge(const cluster::Analysis& analysis, const rules::Problems& problems, const ptx::Module& module,
+                      const Options& options, std::set<size_t>* blamed) {
   report::Results out;
-  rules::Context context(analysis, module.source, out, options.source_of);
+  rules::Context context(analysis, problems, module.source, out, options.source_of);
   for (const rules::Rule* rule : rules::registry()) {
     if (options.enabled && !options.enabled(rule->id)) continue;
     context.begin(*rule);
@@ -79,23 +81,25 @@ report::Results judge(const cluster::Analysis& analysis, const ptx::Module& modu
 }
 
 // The same, with what is said of paths looked at once more.
-report::Results judge_closely(const cluster::Analysis& analysis, const ptx::Module& module, const Options& options) {
+report::Results judge_closely(const cluster::Analysis& analysis, const rules::Problems& problems,
+                              const ptx::Module& module, const Options& options) {
   std::set<size_t> blamed;
-  report::Results out = judge(analysis, module, options, &blamed);
+  report::Results out = judge(analysis, problems, module, options, &blamed);
   if (blamed.empty()) return out;
   bool changed = false;
   cluster::Analysis closer = analysis;
   closer.warps = cluster::follow_closer(*analysis.kernel, analysis.launch, analysis.warps, blamed, &changed);
   if (!changed) return out;
-  out.findings = keep_confirmed(std::move(out.findings), judge(closer, module, options, &blamed));
+  out.findings = keep_confirmed(std::move(out.findings), judge(closer, problems, module, options, &blamed));
   return out;
 }
 
-report::KernelStats stats_of(const cluster::Analysis& analysis, const ptx::Module& module, uint32_t kernel) {
+report::KernelStats stats_of(const cluster::Analysis& analysis, const rules::Problems& problems,
+                             const ptx::Module& module, uint32_t kernel) {
   report::KernelStats stats;
   stats.file = module.source->path();
   stats.kernel = module.functions[kernel].name;
-  stats.asked = analysis.joint->asked;
+  stats.asked = analysis.joint->asked + problems.asked;
   stats.decided = analysis.joint->decided;
   stats.scenarios = analysis.joint->scenarios.size();
   stats.stepped = analysis.joint->steps;
@@ -109,14 +113,15 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   const cluster::Analysis analysis = cluster::analyze(module, kernel, options.block, options.cluster);
   if (!analysis.has_tcgen05()) return;
   results.summary.tcgen05 += analysis.kernel->tcgen05.size();
+  const rules::Problems problems = rules::find_problems(analysis);
   report::Results said;
   if (!module.errors.empty() && is_damaged(module, analysis)) {
-    rules::Context context(analysis, module.source, said, options.source_of);
+    rules::Context context(analysis, problems, module.source, said, options.source_of);
     context.incomplete(analysis.kernel->tcgen05.front(),
                        "parts of this kernel could not be parsed, so that what it does is not known");
   } else {
-    said = judge_closely(analysis, module, options);
-    if (options.stats) results.stats.push_back(stats_of(analysis, module, kernel));
+    said = judge_closely(analysis, problems, module, options);
+    if (options.stats) results.stats.push_back(stats_of(analysis, problems, module, kernel));
     std::string note = kernel::assumption(analysis.launch, module.functions[kernel].name);
     if (!note.empty()) results.assumptions.push_back(std::move(note));
   }

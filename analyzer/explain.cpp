@@ -7,6 +7,7 @@
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
 #include "analyzer/report/encoding.h"
+#include "rules/problems.h"
 
 namespace tmemlint {
 
@@ -183,7 +184,9 @@ std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, 
     if (!analysis.has_tcgen05()) continue;
     if (!out.empty()) out += "\n";
     out += Explainer(module, analysis).run();
-    for (const warp::Uncertain& u : analysis.joint->uncertain) {
+    std::vector<warp::Uncertain> open = analysis.joint->uncertain;
+    for (warp::Uncertain& u : rules::find_problems(analysis).open) open.push_back(std::move(u));
+    for (const warp::Uncertain& u : open) {
       const uint32_t line = u.instruction < module.instructions.size()
                                 ? text->position(module.instructions[u.instruction].span.begin).line
                                 : 0;

@@ -1,5 +1,5 @@
 // tmem-alloc-after-relinquish: the permit to allocate never comes back (ISA 9.7.16.7.1).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
@@ -24,12 +24,12 @@ void check_alloc_after_relinquish(Context& context) {
     }
   }
   // Another warp of the CTA gave the permit up.
-  for_each(context, {cluster::Fault::kAfterRelinquish}, [&](const cluster::Sighting& s) {
-    Draft d = draft(s, report::Level::kError,
-                    "tcgen05.alloc after warp " + std::to_string(s.other_warp) +
+  for_each(context, {ProblemKind::kAllocAfterRelinquish}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kError,
+                    "tcgen05.alloc after " + warp_text(p.other_warp) +
                         " gave up the CTA's permit to allocate: the permit never comes back, and the alloc traps; "
                         "relinquish after the last alloc");
-    d.related.emplace_back(s.other, "the permit is given up here");
+    d.related.emplace_back(p.other, "the permit is given up here");
     return d;
   });
 }

@@ -1,18 +1,17 @@
 // tmem-alloc-capacity: an alloc that can never return (ISA 9.7.16.7).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_alloc_capacity(Context& context) {
-  for_each(context, {Fault::kOverCapacity}, [&](const Sighting& s) {
-    return draft(s, report::Level::kError,
-                 "this alloc asks for " + std::to_string(s.second) + " columns while the CTA itself holds " +
-                     std::to_string(s.first) + " of the 512, and nothing frees them: it waits forever");
+  for_each(context, {ProblemKind::kNoRoom}, [&](const Problem& p) {
+    const auto& blocked = p.as<cluster::BlockedAlloc>();
+    return draft(p, report::Level::kError,
+                 "this alloc asks for " + std::to_string(blocked.asked) + " columns while the CTA itself holds " +
+                     std::to_string(blocked.live) + " of the " + std::to_string(blocked.capacity) +
+                     ", and nothing frees them: it waits forever");
   });
 }
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
+#include "rules/ordering.h"
 
 namespace tmemlint::rules {
 
@@ -16,7 +17,7 @@ void check_alloc_growing(Context& context) {
       const warp::Protocol& before = w.protocols[e.before];
       if (before.smallest_step == kNone) continue;
       const std::vector<int64_t> sizes = warp::columns_of(context.terms(), context.columns_of(w, e), e.lanes);
-      if (sizes.empty() || sizes.back() <= before.smallest) continue;
+      if (sizes.empty() || !may_grow(before.smallest, sizes.back(), /*ordered=*/true)) continue;
       const uint32_t earlier = context.instruction_of(before.smallest_step);
       const bool exact = std::any_of(w.events.begin(), w.events.end(), [&](const warp::Event& other) {
         return other.instruction == earlier &&
@@ -37,15 +38,17 @@ void check_alloc_growing(Context& context) {
     }
   }
   // Allocs of different warps, where a join orders them, and sizes that a condition selects.
-  for_each(context, {cluster::Fault::kGrowing}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    if (s.other_warp == s.warp && said.contains(s.at)) return std::nullopt;
-    const std::string whose = s.other_warp == s.warp ? "" : " of warp " + std::to_string(s.other_warp);
-    Draft d = draft(s, report::Level::kError,
-                    "this alloc asks for " + std::to_string(s.second) + " columns after an earlier alloc" + whose +
-                        " asked for " + std::to_string(s.first) +
+  for_each(context, {ProblemKind::kAllocGrowing}, [&](const Problem& p) -> std::optional<Draft> {
+    if (p.other_warp == p.warp && said.contains(p.at)) return std::nullopt;
+    const auto& pair = p.as<cluster::AllocPair>();
+    const auto [smaller, larger] = std::minmax(pair.earlier_columns, pair.later_columns);
+    const std::string whose = p.other_warp == p.warp ? "" : " of " + warp_text(p.other_warp);
+    Draft d = draft(p, report::Level::kError,
+                    "this alloc asks for " + std::to_string(larger) + " columns after an earlier alloc" + whose +
+                        " asked for " + std::to_string(smaller) +
                         ": sizes must not grow, or CTAs that share an SM can wait for each other forever; allocate the "
                         "larger one first");
-    d.related.emplace_back(s.other, "the earlier alloc, of " + std::to_string(s.first) + " columns");
+    d.related.emplace_back(p.other, "the earlier alloc, of " + std::to_string(smaller) + " columns");
     return d;
   });
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
@@ -72,16 +72,17 @@ void check_alloc_size(Context& context) {
       context.report(std::move(d));
     }
   }
-  for_each(context, {cluster::Fault::kAllocSize}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    doubtful.erase(s.at);
-    if (said.contains(s.at)) return std::nullopt;
-    if (chose_rounds(context, s)) {
-      context.incomplete(s.at,
+  for_each(context, {ProblemKind::kAllocSize}, [&](const Problem& p) -> std::optional<Draft> {
+    doubtful.erase(p.at);
+    if (said.contains(p.at)) return std::nullopt;
+    if (chose_rounds(context, p)) {
+      context.incomplete(p.at,
                          "whether the number of columns is a legal one: it changes with the rounds of a loop, and how "
                          "many there are is not known");
       return std::nullopt;
     }
-    return draft(s, report::Level::kError, message(context, s.at, s.first, context.form(s.at).exclusive));
+    const int64_t columns = p.as<cluster::AllocRequest>().columns;
+    return draft(p, report::Level::kError, message(context, p.at, columns, context.form(p.at).exclusive));
   });
   for (uint32_t i : doubtful) {
     context.incomplete(i, "whether the number of columns is a legal one in each round of the loop");

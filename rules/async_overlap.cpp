@@ -1,24 +1,22 @@
 // tmem-async-overlap: two asynchronous operations on the same columns without completion between them (ISA 9.7.16.6.2).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_async_overlap(Context& context) {
-  for_each(context, {Fault::kAsyncOverlap, Fault::kScaleCopyOverlap}, [&](const Sighting& s) {
-    const bool scales = s.fault == Fault::kScaleCopyOverlap;
+  for_each(context, {ProblemKind::kOverlap, ProblemKind::kScalesOverwritten}, [&](const Problem& p) {
+    const bool scales = p.kind == ProblemKind::kScalesOverwritten;
     Draft d = draft(
-        s, scales ? report::Level::kNote : report::Level::kError,
-        scales ? "tcgen05.cp overwrites scale factors that an earlier mma of this thread reads: the ISA does not list "
-                 "this "
-                 "pair among those that execute in order; block-scaled kernels rely on it"
-               : name(context, s.at) + " works on columns that an earlier " + name(context, s.other) + warp_text(s) +
-                     " may still be working on, and the two do not execute in order: wait for the first to complete");
-    d.related.emplace_back(s.other, "the earlier operation");
+        p, scales ? report::Level::kNote : report::Level::kError,
+        scales
+            ? "tcgen05.cp overwrites scale factors that an earlier mma of this thread reads: the ISA does not list "
+              "this "
+              "pair among those that execute in order; block-scaled kernels rely on it"
+            : name(context, p.at) + " works on columns that an earlier " + name(context, p.other) + other_warp_text(p) +
+                  " may still be working on, and the two do not execute in order: wait for the first to complete");
+    d.related.emplace_back(p.other, "the earlier operation");
     return d;
   });
 }

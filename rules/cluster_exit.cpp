@@ -1,20 +1,17 @@
 // tmem-cluster-exit: a CTA exits while the other one still reaches it.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_cluster_exit(Context& context) {
-  for_each(context, {Fault::kClusterExit}, [&](const Sighting& s) {
+  for_each(context, {ProblemKind::kReachesExited}, [&](const Problem& p) {
     Draft d =
-        draft(s, report::Level::kWarning,
-              name(context, s.at) + " reaches CTA " + std::to_string(s.other_rank) +
+        draft(p, report::Level::kWarning,
+              name(context, p.at) + " reaches CTA " + std::to_string(p.as<cluster::LateReach>().target) +
                   " of the cluster, which may have exited: it does not wait for this, and no cluster barrier follows");
-    if (s.other != kNone) d.related.emplace_back(s.other, "that CTA exits here");
+    if (p.other != kNone) d.related.emplace_back(p.other, "that CTA exits here");
     return d;
   });
 }

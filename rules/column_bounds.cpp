@@ -2,14 +2,11 @@
 #include <bit>
 #include <optional>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
-
-using cluster::Fault;
-using cluster::Sighting;
 
 // How much what is not known of an address in a lane, its allocation apart, may add to it; nothing if there is no end
 // to that.
@@ -43,12 +40,12 @@ bool is_bounded(const value::Terms& terms, const warp::Event& e) {
   return most && *most <= kColumns;
 }
 
-bool has_bounded_address(const Context& context, const Sighting& s) {
+bool has_bounded_address(const Context& context, const Problem& p) {
   bool any = false;
   for (const warp::WarpGraph& w : context.warps()) {
-    if (w.warp != s.warp || (w.rank & 1) != (s.rank & 1)) continue;
+    if (w.warp != p.warp.number || (w.rank & 1) != (p.warp.rank & 1)) continue;
     for (const warp::Event& e : w.events) {
-      if (e.instruction != s.at || e.lanes == 0) continue;
+      if (e.instruction != p.at || e.lanes == 0) continue;
       if (!is_bounded(context.terms(), e) && context.tmem_addresses(e.address, e.lanes).empty()) return false;
       any = true;
     }
@@ -57,29 +54,32 @@ bool has_bounded_address(const Context& context, const Sighting& s) {
 }
 
 // Whether the column goes on and on with the rounds of the loop that the access stands in.
-bool grows(const Context& context, const Sighting& s) {
-  const auto course = context.joint().courses.find(cluster::place_key(s.at, s.warp));
-  const bool comes_back = course != context.joint().courses.end() && course->second.comes_back;
-  return !comes_back && !has_bounded_address(context, s);
+bool grows(const Context& context, const Problem& p) {
+  const auto& courses = context.joint().footprints.courses;
+  const auto course = courses.find(cluster::Footprints::key(p.at, p.warp.number));
+  const bool comes_back = course != courses.end() && course->second.comes_back;
+  return !comes_back && !has_bounded_address(context, p);
 }
 
 void check_column_bounds(Context& context) {
-  for_each(context, {Fault::kOutOfBounds}, [&](const Sighting& s) -> std::optional<Draft> {
-    if (chose_rounds(context, s) && grows(context, s)) {
-      context.incomplete(s.at,
+  for_each(context, {ProblemKind::kOutOfBounds}, [&](const Problem& p) -> std::optional<Draft> {
+    if (chose_rounds(context, p) && grows(context, p)) {
+      context.incomplete(p.at,
                          "whether this stays within its allocation: its column grows with the rounds of a loop, and "
                          "how many there are is not known");
       return std::nullopt;
     }
-    if (s.other == kNone) {
-      return draft(s, report::Level::kError,
-                   name(context, s.at) + " touches column " + std::to_string(s.first) +
+    const auto& access = p.as<cluster::StrayAccess>();
+    if (access.alloc == kNone) {
+      return draft(p, report::Level::kError,
+                   name(context, p.at) + " touches column " + std::to_string(access.column) +
                        ", which belongs to no allocation of this CTA");
     }
-    Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) + " touches columns " + columns_text(s.first, s.second) +
-                        " of an allocation of " + std::to_string(s.extra) + " columns: it runs past the end");
-    d.related.emplace_back(s.other, "the allocation, of " + std::to_string(s.extra) + " columns");
+    Draft d =
+        draft(p, report::Level::kError,
+              name(context, p.at) + " touches columns " + columns_text(access.column, access.columns) +
+                  " of an allocation of " + std::to_string(access.alloc_columns) + " columns: it runs past the end");
+    d.related.emplace_back(access.alloc, "the allocation, of " + std::to_string(access.alloc_columns) + " columns");
     return d;
   });
 }

@@ -1,17 +1,14 @@
 // tmem-commit-unwaited: a commit that nobody waits for.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_commit_unwaited(Context& context) {
-  for_each(context, {Fault::kCommitUnwaited}, [&](const Sighting& s) {
+  for_each(context, {ProblemKind::kCommitUnwaited}, [&](const Problem& p) {
     return draft(
-        s, report::Level::kWarning,
+        p, report::Level::kWarning,
         "no thread ever waits on the mbarrier of this commit: what was issued before it is never known to be complete");
   });
 }

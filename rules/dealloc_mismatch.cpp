@@ -1,32 +1,35 @@
 // tmem-dealloc-mismatch: a dealloc that does not describe an allocation (ISA 9.7.16.7.2).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
+std::string message(const Problem& p) {
+  const auto& free = p.as<cluster::Free>();
+  if (p.kind == ProblemKind::kDeallocSize) {
+    return "this dealloc frees " + std::to_string(free.columns) + " columns of an allocation of " +
+           std::to_string(free.alloc_columns) + ": both must be the same";
+  }
+  if (p.kind == ProblemKind::kDeallocExclusive) {
+    return free.exclusive ? "this dealloc has .exclusive, and the alloc has not: both have it or neither"
+                          : "the alloc has .exclusive, and this dealloc has not: both have it or neither";
+  }
+  if (free.alloc == kNone) {
+    return "this dealloc's address (" + std::to_string(free.column) +
+           ") is not one that an alloc returned: is it the address of the slot instead of its content?";
+  }
+  return "this dealloc's address is " + std::to_string(free.column) +
+         " columns into an allocation: it must be the address that the alloc returned";
+}
 
 void check_dealloc_mismatch(Context& context) {
-  for_each(context, {Fault::kDeallocAddress, Fault::kDeallocSize}, [&](const Sighting& s) {
-    if (s.fault == Fault::kDeallocSize) {
-      Draft d = draft(s, report::Level::kError,
-                      "this dealloc frees " + std::to_string(s.first) + " columns of an allocation of " +
-                          std::to_string(s.second) + ": both must be the same");
-      d.related.emplace_back(s.other, "the alloc");
-      return d;
-    }
-    Draft d =
-        draft(s, report::Level::kError,
-              s.other == kNone
-                  ? "this dealloc's address (" + std::to_string(s.first) +
-                        ") is not one that an alloc returned: is it the address of the slot instead of its content?"
-                  : "this dealloc's address is " + std::to_string(s.first) +
-                        " columns into an allocation: it must be the address that the alloc returned");
-    if (s.other != kNone) d.related.emplace_back(s.other, "the alloc");
-    return d;
-  });
+  for_each(context, {ProblemKind::kDeallocSize, ProblemKind::kDeallocExclusive, ProblemKind::kDeallocAddress},
+           [&](const Problem& p) {
+             Draft d = draft(p, report::Level::kError, message(p));
+             if (p.other != kNone) d.related.emplace_back(p.other, "the alloc");
+             return d;
+           });
 }
 
 }  // namespace

@@ -1,20 +1,17 @@
 // tmem-dealloc-race: columns are freed while another warp may use them.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_dealloc_race(Context& context) {
-  for_each(context, {Fault::kFreeRace}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kError,
-                    "this dealloc may free the columns before" + warp_text(s, " warp ") +
+  for_each(context, {ProblemKind::kDeallocRace}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kError,
+                    "this dealloc may free the columns before" + other_warp_text(p, " warp ") +
                         " is done with them: nothing that this warp waits for "
                         "comes after that access; join the users of the columns before freeing them");
-    d.related.emplace_back(s.other, "may come after the dealloc");
+    d.related.emplace_back(p.other, "may come after the dealloc");
     return d;
   });
 }

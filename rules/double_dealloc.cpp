@@ -1,19 +1,16 @@
 // tmem-double-dealloc: an allocation is freed twice.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_double_dealloc(Context& context) {
-  for_each(context, {Fault::kDoubleDealloc}, [&](const Sighting& s) {
+  for_each(context, {ProblemKind::kDoubleDealloc}, [&](const Problem& p) {
     Draft d =
-        draft(s, report::Level::kError,
+        draft(p, report::Level::kError,
               "this allocation was already freed: the second dealloc traps, or frees what another CTA owns by now");
-    d.related.emplace_back(s.other, "freed here");
+    d.related.emplace_back(p.other, "freed here");
     return d;
   });
 }

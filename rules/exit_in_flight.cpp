@@ -1,19 +1,16 @@
 // tmem-exit-in-flight: the CTA ends with an asynchronous operation in flight.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_exit_in_flight(Context& context) {
-  for_each(context, {Fault::kExitInFlight}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kWarning,
-                    "the CTA exits here while a " + name(context, s.other) +
+  for_each(context, {ProblemKind::kExitInFlight}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kWarning,
+                    "the CTA exits here while a " + name(context, p.other) +
                         " may still be in flight: no warp has observed a commit that follows it");
-    d.related.emplace_back(s.other, "the operation");
+    d.related.emplace_back(p.other, "the operation");
     return d;
   });
 }

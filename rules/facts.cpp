@@ -221,7 +221,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cluster::D
 
 void Context::report(Draft draft) {
   if (!rule_->stands_alone && !analysis_.kernel->graph.gaps.empty()) return;  // said as incomplete
-  if (draft.rests_on_block && launch().shape_unknown) return;         // said as incomplete
+  if (draft.rests_on_block && launch().shape_unknown) return;                 // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";

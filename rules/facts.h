@@ -12,6 +12,7 @@
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
 #include "analyzer/report/finding.h"
+#include "rules/problems.h"
 #include "rules/rule.h"
 
 namespace tmemlint::rules {
@@ -50,13 +51,19 @@ struct TmemAddress {
 
 class Context {
 public:
-  Context(const cluster::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results,
-          report::SourceOf source_of)
-      : analysis_(analysis), text_(std::move(text)), results_(results), source_of_(std::move(source_of)) {}
+  Context(const cluster::Analysis& analysis, const Problems& problems, std::shared_ptr<const ptx::SourceText> text,
+          report::Results& results, report::SourceOf source_of)
+      : analysis_(analysis),
+        problems_(problems),
+        text_(std::move(text)),
+        results_(results),
+        source_of_(std::move(source_of)) {}
 
   const ptx::Module& module() const { return *analysis_.kernel->module; }
   const cluster::Analysis& analysis() const { return analysis_; }
   const cluster::Joint& joint() const { return *analysis_.joint; }
+  // What the joint run showed to be wrong.
+  const Problems& problems() const { return problems_; }
   const value::Terms& terms() const { return *analysis_.kernel->terms; }
   const program::Program& program() const { return *analysis_.kernel->program; }
   const cluster::FollowedWarps& warps() const { return analysis_.warps; }
@@ -106,6 +113,7 @@ private:
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
   const cluster::Analysis& analysis_;
+  const Problems& problems_;
   std::shared_ptr<const ptx::SourceText> text_;
   report::Results& results_;
   report::SourceOf source_of_;

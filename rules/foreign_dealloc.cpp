@@ -1,19 +1,16 @@
 // tmem-foreign-dealloc: another warp frees than allocated.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_foreign_dealloc(Context& context) {
-  for_each(context, {Fault::kForeignDealloc}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kNote,
-                    "another warp frees these columns than allocated them (warp " + std::to_string(s.other_warp) +
+  for_each(context, {ProblemKind::kForeignDealloc}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kNote,
+                    "another warp frees these columns than allocated them (" + warp_text(p.other_warp) +
                         "): the ISA leaves this open, CUTLASS asks for the same warp");
-    d.related.emplace_back(s.other, "the alloc");
+    d.related.emplace_back(p.other, "the alloc");
     return d;
   });
 }

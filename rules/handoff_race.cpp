@@ -1,21 +1,18 @@
 // tmem-handoff-race: columns pass from one warp to another with nothing that orders the two.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_handoff_race(Context& context) {
-  for_each(context, {Fault::kHandoff}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) + " is not ordered with a " + name(context, s.other) + " of the same columns" +
-                        warp_text(s) +
+  for_each(context, {ProblemKind::kUnordered}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kError,
+                    name(context, p.at) + " is not ordered with a " + name(context, p.other) + " of the same columns" +
+                        other_warp_text(p) +
                         ": no barrier or mbarrier lies between them, so it may come first; let this warp wait until "
                         "the other one is done");
-    d.related.emplace_back(s.other, "the other access");
+    d.related.emplace_back(p.other, "the other access");
     return d;
   });
 }

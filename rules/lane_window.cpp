@@ -33,8 +33,6 @@ std::vector<uint64_t> start_lanes(const Context& context, const warp::Event& e) 
   return out;
 }
 
-constexpr uint64_t kLanesOfTensorMemory = 128;
-
 void note_beyond(Context& context, const warp::WarpGraph& w, const warp::Event& e, uint64_t start) {
   Draft d;
   d.level = report::Level::kNote;
@@ -59,9 +57,10 @@ void check_lane_window(Context& context) {
       std::vector<uint64_t> starts = start_lanes(context, e);
       if (starts.empty()) {
         // The joint run has an address for each time that it came here.
-        const auto seen = context.joint().places.find(cluster::place_key(e.instruction, w.warp));
-        if (seen != context.joint().places.end() && seen->second.all) {
-          for (size_t lane = 0; lane < kLanesOfTensorMemory; ++lane) {
+        const auto& seen_lanes = context.joint().footprints.start_lanes;
+        const auto seen = seen_lanes.find(cluster::Footprints::key(e.instruction, w.warp));
+        if (seen != seen_lanes.end() && seen->second.all) {
+          for (size_t lane = 0; lane < ptx::kTmemLanes; ++lane) {
             if (seen->second.lanes.test(lane)) starts.push_back(lane);
           }
         }
@@ -72,9 +71,9 @@ void check_lane_window(Context& context) {
         // The lane field has more bits than there are lanes. Published kernels of CTA pairs add 128 times the rank to
         // the lane; which lane that is modulo 128 is what counts there, and that they do is a note. Elsewhere it is a
         // warp's number that was not taken modulo 4.
-        if (start >= kLanesOfTensorMemory && context.analysis().kernel->uses_pairs) {
+        if (start >= ptx::kTmemLanes && context.analysis().kernel->uses_pairs) {
           note_beyond(context, w, e, start);
-          start %= kLanesOfTensorMemory;
+          start %= ptx::kTmemLanes;
         }
         const uint64_t last = start + form.lanes - 1;
         if (start >= first && last < first + 32) continue;

@@ -1,37 +1,49 @@
 // tmem-mbarrier-count: arrivals of a round that are not as many as the mbarrier expects.
-#include "rules/sightings.h"
+#include <set>
+
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
+std::string never_ends(const cluster::Hang& hang, const std::string& warp) {
+  const std::string count = std::to_string(hang.count);
+  if (hang.overtaken) {
+    return "more arrivals than the " + count +
+           " that this mbarrier expects come in a round: another round is over before " + warp +
+           " has waited for the one before";
+  }
+  if (hang.all_arrived) {
+    return "bytes are announced on this mbarrier, but no copy completes on it in the round that " + warp + " waits for";
+  }
+  if (hang.arrivals == 0) return "nothing arrives on this mbarrier in the round that " + warp + " waits for";
+  return "this mbarrier expects " + count + " arrivals, but only " + std::to_string(hang.arrivals) +
+         " come in the round that " + warp + " waits for";
+}
 
 void check_mbarrier_count(Context& context) {
-  for_each(context, {Fault::kArrivalCount}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kWarning,
+  for_each(context, {ProblemKind::kTooManyArrivals}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kWarning,
                     "this arrives although the arrivals of the last round were not waited for: more threads arrive in "
                     "a round than the " +
-                        std::to_string(s.first) + " that the mbarrier was initialised for, so its phases drift");
-    if (s.other != kNone) d.related.emplace_back(s.other, "initialised here");
+                        std::to_string(p.as<cluster::Arrival>().count) +
+                        " that the mbarrier was initialised for, so its phases drift");
+    if (p.other != kNone) d.related.emplace_back(p.other, "initialised here");
     return d;
   });
-  for_each(context, {Fault::kStuck}, [&](const Sighting& s) {
-    std::string message =
-        s.passed ? "more arrivals than the " + std::to_string(s.first) +
-                       " that this mbarrier expects come in a round: another round is over before warp " +
-                       std::to_string(s.warp) + " has waited for the one before"
-        : s.bytes ? "bytes are announced on this mbarrier, but no copy completes on it in the round that warp " +
-                        std::to_string(s.warp) + " waits for"
-        : s.second == 0
-            ? "nothing arrives on this mbarrier in the round that warp " + std::to_string(s.warp) + " waits for"
-            : "this mbarrier expects " + std::to_string(s.first) + " arrivals, but only " + std::to_string(s.second) +
-                  " come in the round that warp " + std::to_string(s.warp) + " waits for";
-    Draft d = draft(s, report::Level::kWarning, message + ": the wait never ends, and no other warp can go on either");
-    d.related.emplace_back(s.other, "waits here");
-    if (s.third != kNone) d.related.emplace_back(s.third, s.bytes ? "announced here" : "the last arrival");
-    for (uint32_t wait : s.waits) d.related.emplace_back(wait, "another warp waits here");
+  for_each(context, {ProblemKind::kWaitNeverEnds}, [&](const Problem& p) {
+    const auto& hang = p.as<cluster::Hang>();
+    Draft d = draft(p, report::Level::kWarning,
+                    never_ends(hang, warp_text(p.warp)) + ": the wait never ends, and no other warp can go on either");
+    d.related.emplace_back(p.other, "waits here");
+    const uint32_t last = hang.all_arrived ? hang.announced : hang.last_arrival;
+    if (last != kNone) d.related.emplace_back(last, hang.all_arrived ? "announced here" : "the last arrival");
+    std::set<uint32_t> said = {p.other};
+    for (const cluster::Hang::Blocked& other : hang.blocked) {
+      if (said.insert(other.site.instruction).second)
+        d.related.emplace_back(other.site.instruction, "another warp waits here");
+    }
     return d;
   });
 }

@@ -1,8 +1,8 @@
 // tmem-missing-dealloc: what a kernel allocates it must free before it exits (ISA 9.7.16.7.1).
 #include <set>
 
+#include "rules/between_warps.h"
 #include "rules/facts.h"
-#include "rules/sightings.h"
 
 namespace tmemlint::rules {
 
@@ -68,19 +68,20 @@ void check_missing_dealloc(Context& context) {
     }
   }
   // One that another warp frees, on some paths.
-  for_each(context, {cluster::Fault::kLeak}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    if (!said.insert(s.at).second) return std::nullopt;
+  for_each(context, {ProblemKind::kLeftAllocated}, [&](const Problem& p) -> std::optional<Draft> {
+    if (!said.insert(p.at).second) return std::nullopt;
     return draft(
-        s, report::Level::kError,
+        p, report::Level::kError,
         "allocated columns are not freed on a path to the end of the kernel: the warp that frees them elsewhere "
         "does not come to its dealloc; every allocation must be deallocated before exit, or later kernels on "
         "this SM wait for the columns forever");
   });
   // A dealloc that is there, but that no warp comes to: the one that should be the last is never the last.
-  for_each(context, {cluster::Fault::kNeverFreed}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    if (said.contains(s.at)) return std::nullopt;
-    const std::string scenarios = s.first == 1 ? "the one scenario" : "all " + std::to_string(s.first) + " scenarios";
-    return draft(s, report::Level::kWarning,
+  for_each(context, {ProblemKind::kNeverFreed}, [&](const Problem& p) -> std::optional<Draft> {
+    if (said.contains(p.at)) return std::nullopt;
+    const std::string scenarios =
+        p.scenarios == 1 ? "the one scenario" : "all " + std::to_string(p.scenarios) + " scenarios";
+    return draft(p, report::Level::kWarning,
                  "these columns are still allocated at the end of " + scenarios +
                      " in which the warps were followed together: no warp was seen to come to a dealloc that frees "
                      "them");

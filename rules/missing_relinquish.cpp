@@ -1,16 +1,13 @@
 // tmem-missing-relinquish: a kernel that allocates and never relinquishes.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_missing_relinquish(Context& context) {
-  for_each(context, {Fault::kNoRelinquish}, [&](const Sighting& s) {
-    return draft(s, report::Level::kNote,
+  for_each(context, {ProblemKind::kPermitKept}, [&](const Problem& p) {
+    return draft(p, report::Level::kNote,
                  "no tcgen05.relinquish_alloc_permit follows: while this CTA may still allocate, another one on the "
                  "same SM cannot");
   });

@@ -3,7 +3,7 @@
 #include <bit>
 #include <set>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 #include "rules/waits.h"
 
 namespace tmemlint::rules {
@@ -174,18 +174,23 @@ private:
 void check_missing_wait_ld(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) LoadChecker(context, w).run();
   // What a barrier or an arrive of the warp hands on to others.
-  for_each(context, {cluster::Fault::kLoadNotWaited}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
-    PendingLoad p;
-    p.lanes = s.lanes;
-    p.used = s.used;
-    Draft d = draft(s, level_of(p),
-                    "this lets warp " + std::to_string(s.other_warp) +
-                        (s.third == kNone || s.third == s.at ? "" : " go on to the " + name(context, s.third) + " of") +
-                        " columns that a tcgen05.ld of this warp reads, but the load " + state_of(p) +
+  for_each(context, {ProblemKind::kLoadNotWaited}, [&](const Problem& p) -> std::optional<Draft> {
+    // Of the warp's own accesses, its paths say this better.
+    if (p.other_warp.number == p.warp.number) return std::nullopt;
+    const auto* pair = p.if_shown_by<cluster::AccessPair>();
+    const cluster::LoadRelease& release = pair != nullptr ? pair->release : p.as<cluster::FreePair>().release;
+    const uint32_t conflicting =
+        pair != nullptr ? pair->later.site.instruction : p.as<cluster::FreePair>().free.instruction;
+    PendingLoad load;
+    load.lanes = release.lanes;
+    load.used = release.used;
+    Draft d = draft(p, level_of(load),
+                    "this lets " + warp_text(p.other_warp) +
+                        (conflicting == p.at ? "" : " go on to the " + name(context, conflicting) + " of") +
+                        " columns that a tcgen05.ld of this warp reads, but the load " + state_of(load) +
                         "; put tcgen05.wait::ld before it");
-    d.related.emplace_back(s.other, "the load");
-    if (s.third != kNone && s.third != s.at) d.related.emplace_back(s.third, "the conflicting access");
+    d.related.emplace_back(p.other, "the load");
+    if (conflicting != p.at) d.related.emplace_back(conflicting, "the conflicting access");
     return d;
   });
 }

@@ -2,7 +2,7 @@
 // (ISA 9.7.16.6.3 and 9.7.16.8.3).
 #include <set>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 #include "rules/waits.h"
 
 namespace tmemlint::rules {
@@ -82,14 +82,14 @@ private:
 
 void check_missing_wait_st(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) StoreChecker(context, w).run();
-  for_each(context, {cluster::Fault::kStoreNotWaited}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
-    if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
-    Draft d =
-        draft(s, report::Level::kError,
-              "tcgen05.st is not waited for before the columns are used: it may still be under way at the " +
-                  name(context, s.third == kNone ? s.other : s.third) + " of warp " + std::to_string(s.other_warp) +
-                  ", which a barrier or mbarrier lets go on; put tcgen05.wait::st behind the stores");
-    d.related.emplace_back(s.other, "the access");
+  for_each(context, {ProblemKind::kStoreNotWaited}, [&](const Problem& p) -> std::optional<Draft> {
+    // Of the warp's own accesses, its paths say this better.
+    if (p.other_warp.number == p.warp.number) return std::nullopt;
+    Draft d = draft(p, report::Level::kError,
+                    "tcgen05.st is not waited for before the columns are used: it may still be under way at the " +
+                        name(context, p.other) + " of " + warp_text(p.other_warp) +
+                        ", which a barrier or mbarrier lets go on; put tcgen05.wait::st behind the stores");
+    d.related.emplace_back(p.other, "the access");
     return d;
   });
 }

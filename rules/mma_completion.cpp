@@ -1,24 +1,21 @@
 // tmem-mma-completion: results or operands of an asynchronous operation are touched before it is known to be complete
 // (ISA 9.7.16.6).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_mma_completion(Context& context) {
-  for_each(context, {Fault::kNotComplete}, [&](const Sighting& s) {
-    const bool frees = name(context, s.at).find("dealloc") != std::string::npos;
+  for_each(context, {ProblemKind::kNotComplete}, [&](const Problem& p) {
+    const bool frees = ptx::effects_of(context.form(p.at)).frees;
     Draft d = draft(
-        s, report::Level::kError,
-        name(context, s.at) + (frees ? " frees" : " touches") + " columns that an earlier " + name(context, s.other) +
-            warp_text(s) +
+        p, report::Level::kError,
+        name(context, p.at) + (frees ? " frees" : " touches") + " columns that an earlier " + name(context, p.other) +
+            other_warp_text(p) +
             " may still be working on: no wait of this warp has observed a tcgen05.commit that follows it; wait for "
             "the mbarrier of that commit first");
-    d.related.emplace_back(s.other, "the operation that may be in flight");
+    d.related.emplace_back(p.other, "the operation that may be in flight");
     return d;
   });
 }

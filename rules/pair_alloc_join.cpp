@@ -1,20 +1,17 @@
 // tmem-pair-alloc-join: the peer is reached before it is ready.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_pair_alloc_join(Context& context) {
-  for_each(context, {Fault::kPairStart}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) +
+  for_each(context, {ProblemKind::kPeerNotReady}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kWarning,
+                    name(context, p.at) +
                         " reaches the other CTA, but nothing orders that CTA's alloc or mbarrier init before it: put a "
                         "cluster barrier between");
-    if (s.other != kNone) d.related.emplace_back(s.other, "not ordered before it in the other CTA");
+    if (p.other != kNone) d.related.emplace_back(p.other, "not ordered before it in the other CTA");
     return d;
   });
 }

@@ -1,17 +1,14 @@
 // tmem-pair-leader: a pair's operation issued by both of its CTAs.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_pair_leader(Context& context) {
-  for_each(context, {Fault::kPairLeader}, [&](const Sighting& s) {
-    return draft(s, report::Level::kWarning,
-                 name(context, s.at) +
+  for_each(context, {ProblemKind::kIssuedTwice}, [&](const Problem& p) {
+    return draft(p, report::Level::kWarning,
+                 name(context, p.at) +
                      " with cta_group::2 is issued by both CTAs of the pair: the work of the pair is done twice; let "
                      "one CTA issue it");
   });

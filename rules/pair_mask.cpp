@@ -1,17 +1,15 @@
 // tmem-pair-mask: a constant multicast mask that leaves out the issuing pair.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_pair_mask(Context& context) {
-  for_each(context, {Fault::kPairMask}, [&](const Sighting& s) {
-    return draft(s, report::Level::kWarning,
-                 "for the CTA of rank " + std::to_string(s.second) + " the mask " + std::to_string(s.first) +
+  for_each(context, {ProblemKind::kMaskWithoutPair}, [&](const Problem& p) {
+    const auto& m = p.as<cluster::CommitMask>();
+    return draft(p, report::Level::kWarning,
+                 "for the CTA of rank " + std::to_string(m.commit.warp.rank) + " the mask " + std::to_string(m.mask) +
                      " does not name both CTAs of its own pair: they never learn of the completion");
   });
 }

@@ -1,20 +1,17 @@
 // tmem-proxy-fence: operands that ordinary stores wrote are read through the asynchronous proxy (ISA 9.7.16.6.5).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_proxy_fence(Context& context) {
-  for_each(context, {Fault::kProxyFence}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kWarning,
-                    name(context, s.at) +
+  for_each(context, {ProblemKind::kProxyFence}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kWarning,
+                    name(context, p.at) +
                         " reads shared memory through the asynchronous proxy, but ordinary stores wrote it and no "
                         "fence.proxy.async lies between: it may read old bytes");
-    d.related.emplace_back(s.other, "the store");
+    d.related.emplace_back(p.other, "the store");
     return d;
   });
 }

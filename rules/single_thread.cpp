@@ -2,27 +2,11 @@
 #include <bit>
 #include <set>
 
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
-
-using cluster::Fault;
-using cluster::Sighting;
-
-bool is_single(ptx::Tcgen05 op) {
-  switch (op) {
-    case ptx::Tcgen05::kMma:
-    case ptx::Tcgen05::kMmaWs:
-    case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kCommit:
-      return true;
-    default:
-      return false;
-  }
-}
 
 void check_single_thread(Context& context) {
   // A whole warp is seen without the others.
@@ -30,7 +14,7 @@ void check_single_thread(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || e.lanes != w.lanes || std::popcount(e.lanes) < 2) continue;
-      if (!is_single(context.form(e).op)) continue;
+      if (context.form(e).issue != ptx::Issue::kSingleThread) continue;
       said.insert(e.instruction);
       Draft d;
       d.at = e.instruction;
@@ -41,10 +25,10 @@ void check_single_thread(Context& context) {
       context.report(std::move(d));
     }
   }
-  for_each(context, {Fault::kManyThreads}, [&](const Sighting& s) -> std::optional<Draft> {
-    if (said.contains(s.at)) return std::nullopt;
-    return draft(s, report::Level::kError,
-                 name(context, s.at) + " is executed by " + lanes_text(s.lanes) +
+  for_each(context, {ProblemKind::kManyIssuers}, [&](const Problem& p) -> std::optional<Draft> {
+    if (said.contains(p.at)) return std::nullopt;
+    return draft(p, report::Level::kError,
+                 name(context, p.at) + " is executed by " + lanes_text(p.as<cluster::ManyIssuers>().lanes) +
                      ": each of them issues it; let one thread do so (elect.sync)");
   });
 }

@@ -1,34 +1,39 @@
 // tmem-slot-race: the word of shared memory that holds a TMEM address is read or written too early.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
+using cluster::SlotRace;
 
 void check_slot_race(Context& context) {
-  for_each(context, {Fault::kSlotRead, Fault::kSlotOverwritten}, [&](const Sighting& s) {
-    if (s.fault == Fault::kSlotRead) {
-      Draft d = draft(s, report::Level::kError,
-                      "this reads the address that the alloc of warp " + std::to_string(s.other_warp) +
-                          " writes, but no barrier orders the alloc before it: it may read what was there before");
-      d.related.emplace_back(s.other, "the alloc that writes the slot");
-      return d;
+  for_each(context, {ProblemKind::kSlotReadEarly, ProblemKind::kSlotOverwritten}, [&](const Problem& p) {
+    const auto& race = p.as<cluster::SlotRace>();
+    const std::string warp = warp_text(race.other);
+    switch (race.kind) {
+      case SlotRace::Kind::kReadBesideAlloc: {
+        Draft d = draft(p, report::Level::kError,
+                        "this reads the address that the alloc of " + warp +
+                            " writes, but no barrier orders the alloc before it: it may read what was there before");
+        d.related.emplace_back(race.alloc, "the alloc that writes the slot");
+        return d;
+      }
+      case SlotRace::Kind::kWriteBesideAlloc: {
+        Draft d = draft(p, report::Level::kError,
+                        "this writes to the place of the TMEM address that the alloc of " + warp +
+                            " writes, and no barrier orders the two: either may be left");
+        d.related.emplace_back(race.alloc, "the alloc that writes the slot");
+        return d;
+      }
+      case SlotRace::Kind::kWriteBesideRead:
+        break;
     }
-    if (s.first == 1) {
-      Draft d = draft(s, report::Level::kError,
-                      "this writes to the place of the TMEM address that the alloc of warp " +
-                          std::to_string(s.other_warp) + " writes, and no barrier orders the two: either may be left");
-      d.related.emplace_back(s.other, "the alloc that writes the slot");
-      return d;
-    }
-    Draft d = draft(s, report::Level::kError,
-                    "this overwrites the TMEM address that an alloc wrote to shared memory, while warp " +
-                        std::to_string(s.other_warp) + " may not have read it yet: no barrier lies between");
-    d.related.emplace_back(s.other, "the alloc that wrote the address");
-    if (s.third != kNone) d.related.emplace_back(s.third, "reads it");
+    Draft d = draft(p, report::Level::kError,
+                    "this overwrites the TMEM address that an alloc wrote to shared memory, while " + warp +
+                        " may not have read it yet: no barrier lies between");
+    d.related.emplace_back(race.alloc, "the alloc that wrote the address");
+    if (race.read != kNone) d.related.emplace_back(race.read, "reads it");
     return d;
   });
 }

@@ -1,27 +1,24 @@
 // tmem-uninitialized: columns are read that nothing has written.
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_uninitialized(Context& context) {
-  for_each(context, {Fault::kUninitialized}, [&](const Sighting& s) {
-    const bool accumulates = name(context, s.at).find("mma") != std::string::npos;
+  for_each(context, {ProblemKind::kUninitialized}, [&](const Problem& p) {
+    const bool accumulates = ptx::effects_of(context.form(p.at)).pipeline == ptx::Pipeline::kMma;
     std::string message =
-        accumulates ? name(context, s.at) +
+        accumulates ? name(context, p.at) +
                           " accumulates into columns that nothing has written yet: the result contains what an "
                           "earlier kernel left there; give the first mma a false enable-input-d"
-                    : name(context, s.at) +
+                    : name(context, p.at) +
                           " reads columns that nothing has written on this path: the values are what an earlier "
                           "kernel left there";
     // That a loop runs at least once is what every such kernel relies on.
-    if (s.zero_trips) message += ", if the loop that writes them runs no time";
-    Draft d = draft(s, s.zero_trips ? report::Level::kNote : report::Level::kWarning, std::move(message));
-    d.related.emplace_back(s.other, "allocated here");
+    if (p.zero_trips) message += ", if the loop that writes them runs no time";
+    Draft d = draft(p, p.zero_trips ? report::Level::kNote : report::Level::kWarning, std::move(message));
+    d.related.emplace_back(p.other, "allocated here");
     return d;
   });
 }

@@ -1,20 +1,17 @@
 // tmem-use-after-dealloc: columns are used after they were freed (ISA 9.7.16.7).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_use_after_dealloc(Context& context) {
-  for_each(context, {Fault::kAfterDealloc}, [&](const Sighting& s) {
-    Draft d = draft(s, report::Level::kError,
-                    name(context, s.at) +
+  for_each(context, {ProblemKind::kUseAfterDealloc}, [&](const Problem& p) {
+    Draft d = draft(p, report::Level::kError,
+                    name(context, p.at) +
                         " touches columns that were freed before it; another CTA may own them by now; free them after "
                         "the last access");
-    d.related.emplace_back(s.other, "freed here");
+    d.related.emplace_back(p.other, "freed here");
     return d;
   });
 }

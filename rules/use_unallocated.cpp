@@ -1,17 +1,14 @@
 // tmem-use-unallocated: Tensor Memory is touched though nothing is allocated (ISA 9.7.16.7).
-#include "rules/sightings.h"
+#include "rules/between_warps.h"
 
 namespace tmemlint::rules {
 
 namespace {
 
-using cluster::Fault;
-using cluster::Sighting;
-
 void check_use_unallocated(Context& context) {
-  for_each(context, {Fault::kUnallocated}, [&](const Sighting& s) {
-    return draft(s, report::Level::kError,
-                 name(context, s.at) + " touches column " + std::to_string(s.first) +
+  for_each(context, {ProblemKind::kUnallocated}, [&](const Problem& p) {
+    return draft(p, report::Level::kError,
+                 name(context, p.at) + " touches column " + std::to_string(p.as<cluster::StrayAccess>().column) +
                      ", but this CTA holds no allocation: Tensor Memory must be allocated with tcgen05.alloc first");
   });
 }

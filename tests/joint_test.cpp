@@ -746,11 +746,12 @@ TEST(UnknownTrips, StagesThatAreCountedWrong) {
 TEST(UnknownTrips, RoundsThatAreOverTwiceAtOnce) {
   // Four arrivals complete two phases of an mbarrier for two: whoever waits for the first one sees the parity of none.
   const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive, 2));
-  const auto stuck = std::find_if(joint.run.sightings.begin(), joint.run.sightings.end(),
-                                  [](const cluster::Sighting& s) { return s.fault == cluster::Fault::kStuck; });
-  ASSERT_NE(stuck, joint.run.sightings.end());
-  EXPECT_TRUE(stuck->passed);
-  EXPECT_EQ(stuck->first, 2);
+  const std::vector<rules::Problem> all = problems_of(joint);
+  const auto stuck = std::find_if(all.begin(), all.end(),
+                                  [](const rules::Problem& p) { return p.kind == rules::ProblemKind::kWaitNeverEnds; });
+  ASSERT_NE(stuck, all.end());
+  EXPECT_TRUE(stuck->as<cluster::Hang>().overtaken);
+  EXPECT_EQ(stuck->as<cluster::Hang>().count, 2u);
   EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[stuck->at].span, false, {}, {}}), "@init");
 }
 
@@ -1043,21 +1044,21 @@ TEST(Scenarios, AWishThatCannotComeTrueIsNotFollowed) {
   EXPECT_LT(steps("%n") * 3, steps("%m") * 2);
 }
 
-TEST(Scenarios, ASightingKnowsItsDecisions) {
+TEST(Scenarios, AProblemKnowsItsDecisions) {
   const std::string text =
       ptx_kernel(begin(128, init("full", 1)) + produce() + "setp.eq.u32 %p1, %m, 0;\n@%p1 bra EARLY; // @flag\n" +
                  wait("full", "0") + "EARLY:\n" + kConsume + join() + wait("full", "0") + end(128));
   const Joint joint = joint_of(text);
-  ASSERT_EQ(joint.run.sightings.size(), 1u);
-  const cluster::Sighting& s = joint.run.sightings.front();
-  EXPECT_EQ(s.fault, cluster::Fault::kNotComplete);
-  ASSERT_EQ(s.decisions().size(), 1u);
-  EXPECT_TRUE(s.decisions()[0].taken);
-  EXPECT_EQ(
-      mark_at({joint.module->source, joint.module->instructions[s.decisions()[0].instruction].span, false, {}, {}}),
-      "@flag");
-  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.at].span, false, {}, {}}), "@load");
-  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[s.other].span, false, {}, {}}), "@mma");
+  const std::vector<rules::Problem> all = problems_of(joint);
+  ASSERT_EQ(all.size(), 1u);
+  const rules::Problem& p = all.front();
+  EXPECT_EQ(p.kind, rules::ProblemKind::kNotComplete);
+  ASSERT_EQ(p.decisions.size(), 1u);
+  EXPECT_TRUE(p.decisions[0].taken);
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[p.decisions[0].instruction].span, false, {}, {}}),
+            "@flag");
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[p.at].span, false, {}, {}}), "@load");
+  EXPECT_EQ(mark_at({joint.module->source, joint.module->instructions[p.other].span, false, {}, {}}), "@mma");
 }
 
 TEST(Scenarios, TheLogSaysWhatEachWarpWaitedFor) {
@@ -1079,7 +1080,7 @@ TEST(Scenarios, ABudgetThatIsUsedUpIsSaid) {
   cluster::JointSetting setting;
   setting.step_budget = 50;
   const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive), setting);
-  EXPECT_THAT(joint.run.sightings, IsEmpty());
+  EXPECT_THAT(problems_of(joint), IsEmpty());
   ASSERT_EQ(joint.run.uncertain.size(), 1u);
   EXPECT_THAT(joint.run.uncertain[0].reason, testing::HasSubstr("budget of 50 steps"));
 }
@@ -1113,7 +1114,7 @@ TEST(Scenarios, WhatIsNotKnownIsAQuestion) {
   // Which columns are touched comes from memory.
   const Joint columns = joint_of(ptx_kernel(begin(32) + "ld.global.u32 %r50, [%out];\nadd.u32 %r50, %r50, %tw;\n" +
                                             store("%r50") + kWaitStores + end(32)));
-  EXPECT_THAT(columns.run.sightings, IsEmpty());
+  EXPECT_THAT(problems_of(columns), IsEmpty());
   ASSERT_EQ(columns.run.uncertain.size(), 1u);
   EXPECT_EQ(columns.run.uncertain[0].reason, "which columns this touches could not be followed");
   EXPECT_LT(columns.run.decided, columns.run.asked);

@@ -16,6 +16,7 @@
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
 #include "analyzer/engine.h"
+#include "rules/problems.h"
 
 namespace tmemlint::test {
 
@@ -201,6 +202,11 @@ inline Joint joint_of(const std::string& text, const cluster::JointSetting& sett
   out.analysis = std::make_unique<cluster::Analysis>(cluster::analyze(*out.module, 0, {}, {}));
   out.run = cluster::run_jointly(*out.analysis->kernel, out.analysis->launch, setting);
   return out;
+}
+
+// What that run showed to be wrong; it points into the run.
+inline std::vector<rules::Problem> problems_of(const Joint& joint) {
+  return rules::find_problems(joint.run, rules::view_of(*joint.analysis)).all;
 }
 
 }  // namespace tmemlint::test

@@ -23,6 +23,9 @@
 
 namespace tmemlint::cluster {
 
+// Times that warps which poll are let go on because nobody else can.
+constexpr unsigned kMostPolls = 1000;
+
 // An arrival that comes when it comes.
 struct AsyncArrival {
   enum class Kind : uint8_t { kCommit, kCopy, kArrive } kind = Kind::kCommit;

@@ -116,7 +116,7 @@ void ScenarioUnderWay::go_on(uint64_t budget) {
 }
 
 ScenarioResult ScenarioUnderWay::finish() {
-  Ending ending(scene_);
+  ScenarioEnding ending(scene_);
   if (progress_.stuck) ending.note_hang();
   ending.note_end(progress_.complete);
   mark_contradictions(state_);

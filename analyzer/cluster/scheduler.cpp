@@ -19,8 +19,6 @@ namespace {
 
 // Steps that a warp takes before the others have their turn.
 constexpr uint64_t kQuantum = 20'000;
-// Times that warps which poll are let go on because nobody else can.
-constexpr unsigned kMostPolls = 1000;
 
 // Lends a warp's registers and memory, and what all warps have decided, to its machine.
 class Loan {
