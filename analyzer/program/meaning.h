@@ -131,21 +131,17 @@ struct Meaning {
   bool acquires = false;
   bool releases = false;
   bool memory_fence = false;
+
+  // A tcgen05.ld or ld.red, whose registers are written some time later.
+  bool is_tensor_load() const { return action == Action::kTcgen05 && form.is_load(); }
 };
 
 // What warps do to Tensor Memory and to the barriers that order it.
-inline bool is_protocol(Action action) {
-  switch (action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kAsyncCopy:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_protocol(Action action);
+// Registers from registers, and from nothing else.
+bool computes_registers(Action action);
+// What is followed for its own sake, whether or not anything depends on its result.
+bool is_event(const Meaning& m);
 
 Meaning decode_meaning(const ptx::Opcode& opcode, uint32_t opcode_number);
 

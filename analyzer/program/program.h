@@ -55,6 +55,9 @@ struct Step {
   uint32_t loads = 0;         // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
   uint32_t roles = kNone;     // tcgen05: index into Program::roles
   uint32_t straight = kNone;  // the straight run that begins here: index into Program::straights
+
+  // Computes nothing: says which loads an instruction touches.
+  bool is_marker() const { return kind == Kind::kUse || kind == Kind::kOverwrite; }
 };
 
 // Steps, one behind the other, that only compute registers from registers and from what is the same for all of a
