@@ -18,7 +18,7 @@ using ptx::Operand;
 
 namespace {
 
-void decode_opcodes(Program& program) {
+void decode_names(Program& program) {
   const Module& module = *program.graph->module;
   program.meanings.reserve(module.opcodes.size());
   for (uint32_t n = 0; n < module.opcodes.size(); ++n) program.meanings.push_back(decode_meaning(module.opcodes[n], n));
@@ -82,7 +82,7 @@ void number_registers(Program& program) {
 
 Program compile(const Graph& graph) {
   Program program(graph);
-  decode_opcodes(program);
+  decode_names(program);
   find_widths(program);
   const Operands operands(program);
   alias_parameters(operands, program);

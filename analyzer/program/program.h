@@ -13,6 +13,7 @@
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/program/meaning.h"
+#include "analyzer/program/special.h"
 
 namespace tmemlint::program {
 
@@ -23,7 +24,7 @@ struct Arg {
     kNone,      // missing, or something that has no value here (a label)
     kRegister,  // ref: register; number is added
     kNumber,
-    kSpecial,  // ref: Module::special_registers
+    kSpecial,  // ref: Program::specials, Module::special_registers
     kShared,   // number is an offset in the CTA's shared memory
     kSink,
   };
@@ -92,7 +93,8 @@ struct LoadSite {
 struct Program {
   const kernel::Graph* graph = nullptr;
   kernel::Layout layout;
-  std::vector<Meaning> meanings;  // by Module::opcodes
+  std::vector<Meaning> meanings;          // by Module::opcodes
+  std::vector<SpecialRegister> specials;  // by Module::special_registers
   std::vector<Arg> args;
   std::vector<Step> steps;
   std::vector<Code> code;  // by block
