@@ -55,7 +55,8 @@ int8_t Writers::none_yet_way(const Block& block) const {
   if (m.operation.op != value::Op::kEq || m.combine != Meaning::Combine::kNone || compare.operand_count != 3) return -1;
   const Operand& variable = operands[1];
   if (variable.kind != Operand::Kind::kRegister || operands[2].kind != Operand::Kind::kInteger) return -1;
-  // Small numbers are indexes and flags that memory may hold as well: only -1 and -2 are taken for "none yet".
+  // Small numbers are indexes and flags that memory may hold as well: only negative ones are taken for "none yet", and
+  // the largest positive one.
   const uint64_t none = truncate(static_cast<uint64_t>(operands[2].value), m.operation.width);
   if (none < truncate(~uint64_t{0}, m.operation.width - 1u)) return -1;
   bool begins_so = false;
