@@ -110,9 +110,14 @@ std::vector<uint32_t> Liveness::before(uint32_t block) const {
 void Liveness::behind(uint32_t block, std::vector<uint64_t>& out) const {
   out.assign((program_.register_width.size() + 63) / 64, 0);
   const uint32_t* successors = next_begin(program_, block);
-  for (size_t k = 0; k < next_count(program_, block); ++k) {
-    each_bit(live_.data() + successors[k] * words_, words_,
-             [&](uint32_t n) { out[registers_[n] / 64] |= bit(registers_[n]); });
+  const size_t count = next_count(program_, block);
+  for (size_t w = 0; w < words_; ++w) {
+    uint64_t next = 0;
+    for (size_t k = 0; k < count; ++k) next |= live_[successors[k] * words_ + w];
+    each_bit(&next, 1, [&](uint32_t n) {
+      const uint32_t r = registers_[w * 64 + n];
+      out[r / 64] |= bit(r);
+    });
   }
   if (const uint32_t condition = program_.code[block].condition; condition != kNone)
     out[condition / 64] |= bit(condition);

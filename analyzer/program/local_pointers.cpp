@@ -1,5 +1,7 @@
 #include "analyzer/program/local_pointers.h"
 
+#include <algorithm>
+
 namespace tmemlint::program {
 
 using ptx::Operand;
@@ -83,6 +85,10 @@ private:
 }  // namespace
 
 std::vector<bool> find_local_pointers(const Operands& operands) {
+  const std::vector<ptx::Variable>& variables = operands.module().variables;
+  const bool any = std::any_of(variables.begin(), variables.end(),
+                               [](const ptx::Variable& v) { return v.space == ptx::Space::kLocal; });
+  if (!any) return std::vector<bool>(operands.graph().register_count, false);
   return LocalPointers(operands).run();
 }
 
