@@ -10,9 +10,12 @@ using cluster::Sighting;
 
 void check_alloc_capacity(Context& context) {
   for_each(context, {Fault::kOverCapacity}, [&](const Sighting& s) {
+    const bool exclusive = context.form(s.at).exclusive;
     return draft(s, report::Level::kError,
                  "this alloc asks for " + std::to_string(s.second) + " columns while the CTA itself holds " +
-                     std::to_string(s.first) + " of the 512, and nothing frees them: it waits forever");
+                     std::to_string(s.first) + " of the " +
+                     std::to_string(ptx::column_capacity(context.module().target, exclusive)) +
+                     ", and nothing frees them: it waits forever");
   });
 }
 

@@ -9,11 +9,19 @@ using cluster::Fault;
 using cluster::Sighting;
 
 void check_dealloc_mismatch(Context& context) {
-  for_each(context, {Fault::kDeallocAddress, Fault::kDeallocSize}, [&](const Sighting& s) {
+  for_each(context, {Fault::kDeallocAddress, Fault::kDeallocSize, Fault::kDeallocExclusive}, [&](const Sighting& s) {
     if (s.fault == Fault::kDeallocSize) {
       Draft d = draft(s, report::Level::kError,
                       "this dealloc frees " + std::to_string(s.first) + " columns of an allocation of " +
                           std::to_string(s.second) + ": both must be the same");
+      d.related.emplace_back(s.other, "the alloc");
+      return d;
+    }
+    if (s.fault == Fault::kDeallocExclusive) {
+      const bool freed = context.form(s.at).exclusive;
+      Draft d = draft(s, report::Level::kError,
+                      freed ? "this dealloc has .exclusive, and the alloc has not: both have it or neither"
+                            : "the alloc has .exclusive, and this dealloc has not: both have it or neither");
       d.related.emplace_back(s.other, "the alloc");
       return d;
     }

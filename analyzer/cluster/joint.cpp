@@ -129,8 +129,8 @@ private:
     for (Sighting& s : run.sightings) {
       // What is allocated and freed matters to others whatever the CTA did with it.
       if (s.fault == Fault::kLeak && contradicts) continue;
-      if (idle && s.fault != Fault::kLeak && s.fault != Fault::kDeallocSize && s.fault != Fault::kGrowing &&
-          s.fault != Fault::kAllocSize)
+      if (idle && s.fault != Fault::kLeak && s.fault != Fault::kDeallocSize && s.fault != Fault::kDeallocExclusive &&
+          s.fault != Fault::kGrowing && s.fault != Fault::kAllocSize)
         continue;
       s.scenario = decisions;
       add(std::move(s));

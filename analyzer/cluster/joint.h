@@ -40,6 +40,7 @@ enum class Fault : uint8_t {
   kSharedAlloc,       // at: the alloc or dealloc site that several warps execute
   kDeallocAddress,    // at: the dealloc; other: the alloc; number: address when known
   kDeallocSize,       // at: the dealloc; other: the alloc; numbers: freed, allocated
+  kDeallocExclusive,  // at: the dealloc; other: the alloc; one of the two has .exclusive
   kDoubleDealloc,     // at: the dealloc; other: the earlier one
   kForeignDealloc,    // at: the dealloc; other: the alloc
   kGrowing,           // at: the alloc; other: the earlier alloc; numbers: sizes

@@ -659,6 +659,7 @@ static bool is_of_one_warp(Fault fault) {
     case Fault::kAllocSize:
     case Fault::kDeallocAddress:
     case Fault::kDeallocSize:
+    case Fault::kDeallocExclusive:
     case Fault::kForeignDealloc:
     case Fault::kNoRelinquish:
     case Fault::kManyThreads:

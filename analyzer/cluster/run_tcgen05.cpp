@@ -14,8 +14,6 @@ using warp::Truth;
 
 namespace {
 
-constexpr uint32_t kCapacity = 512;  // columns
-
 uint32_t first_lane(uint32_t lanes) {
   return static_cast<uint32_t>(std::countr_zero(lanes));
 }
@@ -422,6 +420,7 @@ bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Opera
     return false;
   }
   const auto columns = static_cast<uint32_t>(*size);
+  const uint32_t capacity = ptx::column_capacity(graph_.module->target, form.exclusive);
   // The lowest range that is free, in steps of the allocation unit.
   uint32_t live = 0;
   std::array<bool, kColumns> taken{};
@@ -431,7 +430,7 @@ bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Opera
     for (uint32_t c = a.base; c < std::min(a.base + a.columns, kColumns); ++c) taken[c] = true;
   }
   uint32_t base = kNone;
-  for (uint32_t c = 0; base == kNone && c + columns <= kCapacity; c += 32) {
+  for (uint32_t c = 0; base == kNone && c + columns <= capacity; c += 32) {
     bool free = true;
     for (uint32_t k = c; k < c + columns && free; ++k) free = !taken[k];
     if (free) base = c;
@@ -473,13 +472,14 @@ bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Opera
       }
     }
   }
-  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index, columns);
+  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index, columns, capacity);
   const auto id = static_cast<uint32_t>(allocations_.size());
   allocation_of_[address.base] = id;
   Allocation a;
   a.rank = w.rank;
   a.base = base;
   a.columns = columns;
+  a.exclusive = form.exclusive;
   a.instruction = here;
   a.warp = w.index;
   a.event = w.known.any.event(w.index);
@@ -574,6 +574,7 @@ void Run::dealloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Ope
     s.first = static_cast<int64_t>(freed_columns);
     s.second = a.columns;
   }
+  if (a.exclusive != form.exclusive) see(Fault::kDeallocExclusive, w, here, a.instruction);
   if (a.warp != w.index) see(Fault::kForeignDealloc, w, here, a.instruction).other_warp = warps_[a.warp]->number;
   std::vector<bool> seen(accesses_.size(), false);
   auto all_touches = [&](uint32_t rank) {

@@ -57,6 +57,7 @@ struct Access {
 struct Allocation {
   uint32_t rank = 0;
   uint32_t base = 0, columns = 0;
+  bool exclusive = false;
   uint32_t instruction = UINT32_MAX;
   uint32_t warp = 0;   // of the cluster
   uint32_t event = 0;  // of the warp's clock
