@@ -1,4 +1,5 @@
-// scripts/switches: no switch over an enumeration has a `default:`, so that the compiler asks for each kind that is new.
+// scripts/switches: no switch over an enumeration has a `default:`, so that the compiler asks for each kind that is
+// new.
 #include <gtest/gtest.h>
 
 #include <cstdio>

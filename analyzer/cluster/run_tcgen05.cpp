@@ -415,12 +415,12 @@ bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Opera
     odd_allocs.insert(here);
     see(Fault::kAllocSize, w, here).first = value::sign_extend(*size, 32);
   }
-  if (*size == 0 || *size > kColumns) {
+  const uint32_t capacity = ptx::column_capacity(graph_.module->target, form.exclusive);
+  if (*size == 0 || *size > capacity) {
     stopped_ = true;  // no allocation, and nothing that follows from one
     return false;
   }
   const auto columns = static_cast<uint32_t>(*size);
-  const uint32_t capacity = ptx::column_capacity(graph_.module->target, form.exclusive);
   // The lowest range that is free, in steps of the allocation unit.
   uint32_t live = 0;
   std::array<bool, kColumns> taken{};
