@@ -6,6 +6,7 @@
 
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
+#include "analyzer/ptx/effects.h"
 #include "analyzer/report/encoding.h"
 #include "rules/problems.h"
 
@@ -23,24 +24,37 @@ struct Line {
 bool can_block(const program::Meaning& m) {
   switch (m.action) {
     case program::Action::kTcgen05:
-      switch (m.form.op) {
-        case ptx::Tcgen05::kAlloc:
-        case ptx::Tcgen05::kDealloc:
-        case ptx::Tcgen05::kWaitLd:
-        case ptx::Tcgen05::kWaitSt:
-          return true;
-        default:
-          return false;
-      }
+      return ptx::effects_of(m.form).blocks != ptx::Blocks::kNo;
     case program::Action::kMbarrier:
       return m.mbarrier == program::Mbarrier::kTryWait || m.mbarrier == program::Mbarrier::kTestWait;
     case program::Action::kBarrier:
       return m.barrier == program::Barrier::kSync || m.barrier == program::Barrier::kReduce;
     case program::Action::kClusterBarrier:
       return m.cluster_barrier == program::ClusterBarrier::kWait;
-    default:
+    case program::Action::kNothing:
+    case program::Action::kPure:
+    case program::Action::kCompare:
+    case program::Action::kMulAdd:
+    case program::Action::kMove:
+    case program::Action::kConvert:
+    case program::Action::kToShared:
+    case program::Action::kFromShared:
+    case program::Action::kMapRank:
+    case program::Action::kShuffle:
+    case program::Action::kVote:
+    case program::Action::kElect:
+    case program::Action::kReduce:
+    case program::Action::kActiveMask:
+    case program::Action::kLoad:
+    case program::Action::kStore:
+    case program::Action::kGeneric:
+    case program::Action::kFresh:
+    case program::Action::kProxyFence:
+    case program::Action::kAsyncCopy:
+    case program::Action::kGridDependency:
       return false;
   }
+  return false;
 }
 
 class Explainer {
@@ -88,7 +102,12 @@ private:
       used = static_cast<uint32_t>(static_cast<int64_t>(used) + s.columns);
       most = std::max(most, used);
     }
-    const uint32_t capacity = ptx::column_capacity(module_.target, false);
+    uint32_t capacity = ptx::column_capacity(module_.target, false);
+    for (const cluster::Step& s : a_.joint->log) {
+      if (s.columns == 0) continue;
+      const ptx::Form& form = a_.program->meanings[module_.instructions[s.instruction].opcode].form;
+      if (form.exclusive) capacity = std::max(capacity, ptx::column_capacity(module_.target, true));
+    }
     out_ += "  at most " + std::to_string(most) + " of " + std::to_string(capacity) + " columns in use" +
             (used != 0 ? ", " + std::to_string(used) + " at the end" : std::string()) + "\n";
   }

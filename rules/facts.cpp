@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::rules {
 
 using report::Level;
@@ -47,8 +49,9 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint64_t number = value::truncate(terms().number_in(value, lane), 32);
   const bool based = value.base != 0 && ((value.plain >> lane) & 1) == 0;
-  out.lane = static_cast<uint32_t>(number >> 16);
-  out.column = static_cast<uint32_t>(number & 0xffff);
+  const ptx::TmemCell cell = ptx::decode_tmem_address(static_cast<uint32_t>(number));
+  out.lane = cell.lane;
+  out.column = cell.column;
   if (!based) {
     out.known = true;
     return out;
@@ -84,8 +87,9 @@ std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t la
     TmemAddress a;
     a.known = true;
     a.allocation = allocation;
-    a.lane = static_cast<uint32_t>(n >> 16);
-    a.column = static_cast<uint32_t>(n & 0xffff);
+    const ptx::TmemCell cell = ptx::decode_tmem_address(static_cast<uint32_t>(n));
+    a.lane = cell.lane;
+    a.column = cell.column;
     out.push_back(a);
   }
   return out;
