@@ -66,7 +66,7 @@ std::optional<Value> simplify_logic(Arithmetic& terms, Operation o, const Value*
   const Value& x = a[0];
   const bool swap = x.base == 0;
   const Value& s = swap ? a[1] : a[0];  // has a base
-  const Value& t = swap ? a[0] : a[1];
+  const Value& t = swap ? a[0] : a[1];  // may be a number: a mask
   if (w == 1) {
     const Value inverse = terms.negation(s);
     if (t == s) return o.op == Op::kXor ? Value::of(0) : s;
@@ -77,6 +77,7 @@ std::optional<Value> simplify_logic(Arithmetic& terms, Operation o, const Value*
       return terms.sum(Value::of(1), terms.apply(operation(Op::kAnd, 1), inverse, other), ~uint64_t{0}, 64);
     }
   }
+  // Nothing in common: a sum.
   if (s != t && o.op != Op::kAnd && (terms.store().ones_of(s) & terms.store().ones_of(t) & all) == 0)
     return terms.sum(s, t, 1, w);
   if (t.base != 0) {
@@ -88,6 +89,7 @@ std::optional<Value> simplify_logic(Arithmetic& terms, Operation o, const Value*
     }
     return std::nullopt;
   }
+  // With a mask. Certain bits are those of the number of s; the middle is where the base, or a carry, may have ones.
   const uint64_t m = t.number & all;
   const Known known = known_bits(terms[s.base].zero_bits, s.number, w);
   const uint64_t certain = known.mask(w);
@@ -123,72 +125,65 @@ std::optional<Value> simplify_logic(Arithmetic& terms, Operation o, const Value*
 std::optional<Value> simplify_shift_right(Arithmetic& terms, Operation o, const Value* a) {
   const unsigned w = o.width;
   const Value& x = a[0];
-  if (x.base != 0 && a[1].constant()) {
-    const Known known = known_bits(terms[x.base].zero_bits, x.number, w);
-    if (known.low >= w || (a[1].number >= known.high && !o.is_signed))
-      return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
-    if (a[1].number == 0) return x;
-    // Not negative: its sign shifts zeros in.
-    if (o.is_signed && known.high < w && ((x.number >> (w - 1)) & 1) == 0) {
-      return terms.apply(operation(Op::kShr, w), x, a[1]);
-    }
-    // Bits that the base has none of stay apart: what is left is the same term whatever they are.
-    if (const uint64_t low = x.number & truncate(~uint64_t{0}, known.low); low != 0 && a[1].number < w) {
-      Value rest = x;
-      rest.number -= low;
-      return terms.sum(terms.apply(o, rest, a[1]), Value::of(low >> a[1].number), 1, w);
-    }
-    if (std::optional<Value> upper = upper_parts(terms, x, static_cast<unsigned>(a[1].number), o)) return upper;
+  if (x.base == 0 || !a[1].constant()) return std::nullopt;
+  const Known known = known_bits(terms[x.base].zero_bits, x.number, w);
+  if (known.low >= w || (a[1].number >= known.high && !o.is_signed))
+    return Value::of(fold(o, std::array<uint64_t, 2>{x.number, a[1].number}.data(), 2));
+  if (a[1].number == 0) return x;
+  // Not negative: its sign shifts zeros in.
+  if (o.is_signed && known.high < w && ((x.number >> (w - 1)) & 1) == 0) {
+    return terms.apply(operation(Op::kShr, w), x, a[1]);
   }
-  return std::nullopt;
+  // Bits that the base has none of stay apart: what is left is the same term whatever they are.
+  if (const uint64_t low = x.number & truncate(~uint64_t{0}, known.low); low != 0 && a[1].number < w) {
+    Value rest = x;
+    rest.number -= low;
+    return terms.sum(terms.apply(o, rest, a[1]), Value::of(low >> a[1].number), 1, w);
+  }
+  return upper_parts(terms, x, static_cast<unsigned>(a[1].number), o);
 }
 
 std::optional<Value> simplify_extract(Arithmetic& terms, Operation o, const Value* a) {
   const unsigned w = o.width;
   const Value& x = a[0];
-  if (!o.is_signed && a[1].constant() && a[2].constant()) {
-    const unsigned length = static_cast<unsigned>(a[2].number & 0xff);
-    if (length == 0) return Value::of(0);
-    const Value shifted = terms.apply(operation(Op::kShr, w), x, a[1]);
-    return terms.apply(operation(Op::kAnd, w), shifted, Value::of(truncate(~uint64_t{0}, std::min(length, w))));
-  }
-  return std::nullopt;
+  if (o.is_signed || !a[1].constant() || !a[2].constant()) return std::nullopt;
+  const unsigned length = static_cast<unsigned>(a[2].number & 0xff);
+  if (length == 0) return Value::of(0);
+  const Value shifted = terms.apply(operation(Op::kShr, w), x, a[1]);
+  return terms.apply(operation(Op::kAnd, w), shifted, Value::of(truncate(~uint64_t{0}, std::min(length, w))));
 }
 
 std::optional<Value> simplify_insert(Arithmetic& terms, Operation o, const Value* a) {
   const unsigned w = o.width;
   const Value& x = a[0];
-  if (a[2].constant() && a[3].constant()) {
-    const uint64_t position = a[2].number & 0xff;
-    const unsigned length = static_cast<unsigned>(a[3].number & 0xff);
-    if (position >= w || length == 0) return a[1];
-    const uint64_t mask = truncate(~uint64_t{0}, std::min(length, 64u));
-    const Value field = terms.apply(operation(Op::kAnd, w), x, Value::of(mask));
-    const Value moved = terms.apply(operation(Op::kShl, w), field, Value::of(position));
-    const Value rest = terms.apply(operation(Op::kAnd, w), a[1], Value::of(truncate(~(mask << position), w)));
-    return terms.apply(operation(Op::kOr, w), rest, moved);
-  }
-  return std::nullopt;
+  if (!a[2].constant() || !a[3].constant()) return std::nullopt;
+  const uint64_t position = a[2].number & 0xff;
+  const unsigned length = static_cast<unsigned>(a[3].number & 0xff);
+  if (position >= w || length == 0) return a[1];
+  const uint64_t mask = truncate(~uint64_t{0}, std::min(length, 64u));
+  const Value field = terms.apply(operation(Op::kAnd, w), x, Value::of(mask));
+  const Value moved = terms.apply(operation(Op::kShl, w), field, Value::of(position));
+  const Value rest = terms.apply(operation(Op::kAnd, w), a[1], Value::of(truncate(~(mask << position), w)));
+  return terms.apply(operation(Op::kOr, w), rest, moved);
 }
 
 std::optional<Value> simplify_permute(Arithmetic& terms, const Value* a) {
   const Value& x = a[0];
-  if (a[2].constant() && a[2].number == 0x3210) return x;
-  if (a[2].constant() && a[2].number == 0x7654) return a[1];
-  if (a[2].constant()) {
-    // Halves that stay whole: the idiom that puts a lane over a column.
-    auto half = [&](unsigned selector) -> std::optional<Value> {
-      const unsigned low = selector & 0xf;
-      if (low % 2 != 0 || low > 6 || ((selector >> 4) & 0xf) != low + 1) return std::nullopt;
-      const Value& from = low < 4 ? x : a[1];
-      return (low & 2) != 0 ? terms.apply(operation(Op::kShr, 32), from, Value::of(16))
-                            : terms.apply(operation(Op::kAnd, 32), from, Value::of(0xffff));
-    };
-    const std::optional<Value> low = half(a[2].number & 0xff);
-    const std::optional<Value> high = half((a[2].number >> 8) & 0xff);
-    if (low && high)
-      return terms.apply(operation(Op::kOr, 32), *low, terms.apply(operation(Op::kShl, 32), *high, Value::of(16)));
-  }
+  if (!a[2].constant()) return std::nullopt;
+  if (a[2].number == 0x3210) return x;
+  if (a[2].number == 0x7654) return a[1];
+  // Halves that stay whole: the idiom that puts a lane over a column.
+  auto half = [&](unsigned selector) -> std::optional<Value> {
+    const unsigned low = selector & 0xf;
+    if (low % 2 != 0 || low > 6 || ((selector >> 4) & 0xf) != low + 1) return std::nullopt;
+    const Value& from = low < 4 ? x : a[1];
+    return (low & 2) != 0 ? terms.apply(operation(Op::kShr, 32), from, Value::of(16))
+                          : terms.apply(operation(Op::kAnd, 32), from, Value::of(0xffff));
+  };
+  const std::optional<Value> low = half(a[2].number & 0xff);
+  const std::optional<Value> high = half((a[2].number >> 8) & 0xff);
+  if (low && high)
+    return terms.apply(operation(Op::kOr, 32), *low, terms.apply(operation(Op::kShl, 32), *high, Value::of(16)));
   return std::nullopt;
 }
 
@@ -238,8 +233,7 @@ std::optional<Value> simplify_extension(Arithmetic& terms, Operation o, const Va
     Value out = Value::of(truncate(x.number, w));
     for (const Summand part : terms.store().summands(x.base)) {
       const Term& t = terms[part.term];
-      Value piece;
-      piece.base = part.term;
+      Value piece = Value::of_term(part.term);
       if (t.width > w) {
         if (t.kind == TermKind::kPure && (t.operation.op == Op::kZext || t.operation.op == Op::kSext) &&
             t.operation.aux == w) {

@@ -61,9 +61,7 @@ std::optional<Value> simplify_select(Arithmetic& terms, Operation o, const Value
   const Term& term = terms[p.base];
   if (term.kind == TermKind::kSum && term.args.size() == 1 && p.number == 1 &&
       term.coefficients[0] == ~uint64_t{0}) {  // 1 - t
-    Value t;
-    t.base = term.args[0].base;
-    const Value swapped[3] = {t, a[2], a[1]};
+    const Value swapped[3] = {Value::of_term(term.args[0].base), a[2], a[1]};
     return terms.apply(o, swapped, 3);
   }
   if (p.number == 0 && a[1].constant() && a[2].constant()) {
@@ -102,8 +100,7 @@ std::optional<Value> simplify_equal(Arithmetic& terms, Operation o, const Value*
   // One form for a == b: the linear form of the difference against a number.
   const Value difference = terms.sum(a[0], a[1], ~uint64_t{0}, w);
   if (difference.base == 0) return Value::of(truncate(difference.number, w) == 0 ? 1 : 0);
-  Value left;
-  left.base = difference.base;
+  Value left = Value::of_term(difference.base);
   uint64_t right = truncate(~difference.number + 1, w);
   const Summands list = terms.store().summands(difference.base);
   if (list.size() != 0 && (list[0].coefficient >> (w - 1)) != 0) {
