@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "analyzer/value/facts.h"
 
 namespace tmemlint::value {
@@ -287,6 +289,130 @@ TEST(Terms, OneLaneOfABlendKeepsItsTerm) {
   EXPECT_EQ(terms.lane(mixed, 5), Value::of(9));
   EXPECT_FALSE(terms.uniform(mixed, 3));
   EXPECT_TRUE(terms.uniform(mixed, 0xfffffffe));
+}
+
+TEST(Containers, CopiesHaveElementsOfTheirOwn) {
+  Sparse<int> table;
+  table.grow(200);
+  table[7] = 1;
+  Sparse<int> copy = table;
+  copy[7] = 2;
+  copy[130] = 3;  // in a part that the original has none of
+  EXPECT_EQ(table[7], 1);
+  EXPECT_EQ(table[130], 0);
+  EXPECT_EQ(copy[7], 2);
+  table = copy;
+  copy[7] = 4;
+  EXPECT_EQ(table[7], 2);
+
+  Growing<int> numbers;
+  for (int n = 0; n < 300; ++n) numbers.emplace_back() = n;
+  Growing<int> more = numbers;
+  more[299] = 0;
+  more.emplace_back() = 300;
+  EXPECT_EQ(numbers.size(), 300u);
+  EXPECT_EQ(numbers[299], 299);
+
+  Rare<int> few;
+  few.push_back(1);
+  Rare<int> others = few;
+  others.push_back(2);
+  EXPECT_EQ(few, std::vector<int>{1});
+  EXPECT_EQ(others, (std::vector<int>{1, 2}));
+  few = others;
+  EXPECT_EQ(few, (std::vector<int>{1, 2}));
+}
+
+TEST(Unknowns, KindsDoNotShareSites) {
+  EXPECT_EQ(site_of(UnknownKind::kStep, 17), 17u);
+  const uint64_t site = site_of(UnknownKind::kNarrowed, 0x123456789abc);
+  EXPECT_EQ(kind_of(site), UnknownKind::kNarrowed);
+  EXPECT_EQ(number_of(site), 0x123456789abcu);
+  // Of a hash the lower bits count; it does not become another kind.
+  EXPECT_EQ(kind_of(site_of(UnknownKind::kMetPaths, ~uint64_t{0})), UnknownKind::kMetPaths);
+}
+
+TEST(Operations, ThatCommuteDo) {
+  std::mt19937_64 random(1);
+  for (int n = 0; n <= static_cast<int>(Op::kGeneric); ++n) {
+    if (!traits(static_cast<Op>(n)).commutes) continue;
+    for (const uint8_t width : {1, 8, 32, 64}) {
+      for (const bool is_signed : {false, true}) {
+        const uint64_t ab[2] = {truncate(random(), width), truncate(random(), width)};
+        const uint64_t ba[2] = {ab[1], ab[0]};
+        const Operation o = op(static_cast<Op>(n), width, is_signed);
+        EXPECT_EQ(fold(o, ab, 2), fold(o, ba, 2)) << traits(o.op).name;
+      }
+    }
+  }
+}
+
+TEST(Terms, SayWhatTheyAre) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value m = Value::of_term(terms.join(2, 0, 0, 32));
+  const Value sum = terms.apply(op(Op::kAdd), terms.apply(op(Op::kShl), n, Value::of(2)), Value::of(16));
+  EXPECT_EQ(terms.describe(Value::of(5)), "5");
+  EXPECT_EQ(terms.describe(sum), "4*x1 + 16");
+  EXPECT_EQ(terms.describe(terms.apply(op(Op::kMin), n, m)), "min(x1, join2)");
+  EXPECT_EQ(terms.describe(terms.apply(op(Op::kAdd), n, lane_ids(terms))), "x1 + by lane");
+  EXPECT_EQ(terms.describe(terms.blend(1, n, Value::of(0), 3, 0, 32)), "x1, only in lanes 0x1");
+}
+
+// The example of analyzer/value/README.md.
+TEST(Terms, ATileOfAWarp) {
+  Terms terms;
+  const uint64_t of_23_bits = ~truncate(~uint64_t{0}, 23);
+  const Value block = terms.opaque(site_of(UnknownKind::kLaunch), 0, Uniformity::kCta, 0, 32, of_23_bits);
+  const Value thread = terms.apply(op(Op::kAdd), lane_ids(terms), Value::of(32));
+  const Value first = terms.apply(op(Op::kMul), block, Value::of(128));
+  EXPECT_EQ(terms.zero_bits(first, 0) & 0xff, 0x7fu);
+  const Value column = terms.apply(op(Op::kAdd), first, thread);
+  EXPECT_EQ(terms.describe(column), "128*x1 + 32 + by lane");
+  const Value tile = terms.apply(op(Op::kShr), column, Value::of(5));
+  EXPECT_EQ(terms.describe(tile), "4*x1 + 1");
+  const Value is_first = terms.apply(op(Op::kEq), tile, Value::of(1));
+  EXPECT_TRUE(terms.uniform(is_first, kAllLanes));
+  Facts facts;
+  EXPECT_EQ(decide(terms, facts, is_first.base), std::nullopt);
+  ASSERT_TRUE(assume(terms, facts, is_first.base, false));
+  EXPECT_EQ(decide(terms, facts, is_first.base), std::optional<bool>(false));
+}
+
+TEST(Terms, AConditionIsATruthOrItsOpposite) {
+  Terms terms;
+  const Value n = terms.opaque(1, 0, Uniformity::kCta, 0, 32);
+  const Value small = terms.apply(op(Op::kLt), n, Value::of(4));
+  const std::optional<Literal> same = terms.literal_of(small);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->term, small.base);
+  EXPECT_TRUE(same->holds(true));
+  const std::optional<Literal> opposite = terms.literal_of(terms.apply(op(Op::kNot, 1), small));
+  ASSERT_TRUE(opposite);
+  EXPECT_EQ(opposite->term, small.base);
+  EXPECT_TRUE(opposite->holds(false));
+  EXPECT_FALSE(terms.literal_of(Value::of(1)));
+  EXPECT_FALSE(terms.literal_of(terms.blend(1, small, Value::of(0), 2, 0, 1)));
+}
+
+TEST(Terms, MoreCombinationsThanTheLimitAreNotTried) {
+  Terms terms;
+  // Four values each: of four such joins all 256 combinations are tried, of five none.
+  Value sum = Value::of(0);
+  uint64_t unit = 1;
+  for (uint64_t site = 1; site <= 5; ++site, unit *= 4) {
+    const uint32_t join = terms.join(site, 0, 0, 32);
+    terms.set_list(join, {Value::of(0), Value::of(unit), Value::of(2 * unit), Value::of(3 * unit)}, true);
+    sum = terms.apply(op(Op::kAdd), sum, Value::of_term(join));
+    const auto numbers = terms.enumerate(sum, 0, 32);
+    if (site == 5) {
+      EXPECT_FALSE(numbers);
+      continue;
+    }
+    ASSERT_TRUE(numbers);
+    EXPECT_EQ(numbers->size(), 4 * unit);
+    EXPECT_EQ(numbers->back(), 4 * unit - 1);
+  }
 }
 
 TEST(Facts, SpellingsOfOneQuestionAgree) {
