@@ -4,27 +4,18 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/DebugInfoMetadata.h>
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
+
+#include "analyzer/cuda/clang/inline_asm.h"
 
 namespace tmemlint::cuda {
 namespace {
 
 using llvm::CallBase;
 using llvm::Instruction;
-
-const llvm::InlineAsm* asm_of(const Instruction& instruction) {
-  const auto* call = llvm::dyn_cast<CallBase>(&instruction);
-  return call != nullptr ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
-}
-
-bool asm_says(const Instruction& instruction, llvm::StringRef what) {
-  const llvm::InlineAsm* code = asm_of(instruction);
-  return code != nullptr && llvm::StringRef(code->getAsmString()).contains(what);
-}
 
 bool has_memory_clobber(const llvm::InlineAsm& code) {
   return llvm::StringRef(code.getConstraintString()).contains("~{memory}");
