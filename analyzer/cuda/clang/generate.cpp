@@ -35,7 +35,7 @@ bool is_kernel(const Function& function) {
   return function.getCallingConv() == llvm::CallingConv::PTX_Kernel;
 }
 
-// What CodeGen itself objects to.
+// Keeps the first error that CodeGen reports.
 class CodeErrors : public clang::DiagnosticConsumer {
 public:
   explicit CodeErrors(std::string& first) : first_(first) {}
@@ -75,7 +75,8 @@ public:
   }
 
 private:
-  // All kernels, or only one. False when something crashed; what was made so far is then left alone, not destroyed.
+  // Makes the PTX of all kernels, or of one. False when something crashed or CodeGen reported an error: LLVM's objects
+  // are then in no state to be destroyed, and are leaked.
   bool attempt(clang::FunctionDecl* only, std::string& reason) {
     const size_t kernels = out_.kernels.size();
     const size_t facts = out_.facts.size();

@@ -37,6 +37,15 @@ AST_MATCHER(clang::Decl, isInvalid) {
   return Node.isInvalidDecl();
 }
 
+// A __global__ function.
+AST_MATCHER(clang::FunctionDecl, isKernel) {
+  return Node.hasAttr<clang::CUDAGlobalAttr>();
+}
+
+AST_MATCHER(clang::FunctionDecl, runsOnDevice) {
+  return Node.hasAttr<clang::CUDADeviceAttr>() || Node.hasAttr<clang::CUDAGlobalAttr>();
+}
+
 // This very declaration has a body. (Clang's isDefinition is also true of deleted and defaulted functions.)
 AST_MATCHER(clang::FunctionDecl, hasBodyHere) {
   return Node.doesThisDeclarationHaveABody();
@@ -118,39 +127,29 @@ AST_MATCHER_P(clang::Decl, forEachAttribute, clang::ast_matchers::AttrMatcher, i
 
 // ---- Functions.
 
-inline Declaration kernel() {
-  using namespace clang::ast_matchers;
-  return functionDecl(hasAttr(clang::attr::CUDAGlobal));
-}
-
-inline Declaration runsOnDevice() {
-  using namespace clang::ast_matchers;
-  return functionDecl(anyOf(kernel(), hasAttr(clang::attr::CUDADevice)));
-}
-
 // A function to generate code for.
 inline Declaration deviceFunction() {
   using namespace clang::ast_matchers;
-  return functionDecl(hasBodyHere(), runsOnDevice(), unless(isTemplatePattern()));
+  return functionDecl(runsOnDevice(), hasBodyHere(), unless(isTemplatePattern()));
 }
 
 // A device function whose declaration Clang refused in part.
 inline Declaration deviceFunctionWithErrors() {
   using namespace clang::ast_matchers;
-  return functionDecl(deviceFunction(), isInvalid());
+  return functionDecl(isInvalid(), deviceFunction());
 }
 
 // Nothing instantiates this kernel template, so that it is not compiled at all.
 inline Declaration kernelWithoutInstances() {
   using namespace clang::ast_matchers;
-  return functionDecl(hasBodyHere(), kernel(), isTemplatePattern(), hasNoInstances(), unless(isInSystemHeader()));
+  return functionDecl(isKernel(), hasBodyHere(), isTemplatePattern(), hasNoInstances(), unless(isInSystemHeader()));
 }
 
 // Functions of the author, which may hold asm statements, errors, lambdas and local classes. A host function is one of
 // them: a lambda in it can be device code.
 inline Declaration functionOfTheAuthor() {
   using namespace clang::ast_matchers;
-  return functionDecl(hasBodyHere(), unless(isTemplatePattern()), unless(isInSystemHeader()));
+  return functionDecl(unless(isInSystemHeader()), hasBodyHere(), unless(isTemplatePattern()));
 }
 
 // ---- Variables.

@@ -71,64 +71,68 @@ public:
   bool TraverseDecl(clang::Decl* decl) {
     if (decl == nullptr) return true;
     if (auto* variable = llvm::dyn_cast<VarDecl>(decl)) {
-      finder_.match(*variable, context_);
+      variables_.match(*variable, context_);
       if (!variable->hasInit() || (current_ == nullptr && in_system_header(*variable))) return true;
       return Base::TraverseStmt(variable->getInit());
     }
     if (auto* function = llvm::dyn_cast<FunctionDecl>(decl)) {
       if (!function->doesThisDeclarationHaveABody()) return true;
       enter_ = false;
-      finder_.match(*function, context_);
+      functions_.match(*function, context_);
       return !enter_ || enter(function);
     }
     return Base::TraverseDecl(decl);
   }
 
   bool VisitGCCAsmStmt(GCCAsmStmt* statement) {
-    if (current_ != nullptr) finder_.match(*statement, context_);
+    if (current_ != nullptr) asm_statements_.match(*statement, context_);
     return true;
   }
 
   bool VisitExpr(clang::Expr* expression) {
-    if (has_errors_) finder_.match(*expression, context_);
+    if (has_errors_) expressions_.match(*expression, context_);
     return true;
   }
 
 private:
   template <typename Node, typename Matcher>
-  void when(const Matcher& matcher, std::function<void(Node&)> act) {
+  void when(MatchFinder& finder, const Matcher& matcher, std::function<void(Node&)> act) {
     callbacks_.push_back(std::make_unique<Then<Node>>(std::move(act)));
-    finder_.addMatcher(matcher.bind(kFound), callbacks_.back().get());
+    finder.addMatcher(matcher.bind(kFound), callbacks_.back().get());
   }
 
   void look_for() {
-    when<VarDecl>(matchers::deviceVariable(), [&](VarDecl& v) { scan_.variables.push_back(&v); });
-    when<VarDecl>(matchers::variableWithErrors(), [&](VarDecl&) { spoil(current_, "a variable has errors"); });
+    when<VarDecl>(variables_, matchers::deviceVariable(), [&](VarDecl& v) { scan_.variables.push_back(&v); });
+    when<VarDecl>(variables_, matchers::variableWithErrors(),
+                  [&](VarDecl&) { spoil(current_, "a variable has errors"); });
 
-    when<FunctionDecl>(matchers::deviceFunction(), [&](FunctionDecl& f) { scan_.functions.push_back(&f); });
-    when<FunctionDecl>(matchers::deviceFunctionWithErrors(),
+    when<FunctionDecl>(functions_, matchers::deviceFunction(), [&](FunctionDecl& f) { scan_.functions.push_back(&f); });
+    when<FunctionDecl>(functions_, matchers::deviceFunctionWithErrors(),
                        [&](FunctionDecl& f) { spoil(&f, "its declaration has errors"); });
-    when<FunctionDecl>(matchers::kernelWithoutInstances(), [&](FunctionDecl& f) {
+    when<FunctionDecl>(functions_, matchers::kernelWithoutInstances(), [&](FunctionDecl& f) {
       scan_.uninstantiated.push_back({f.getQualifiedNameAsString(), places_.of(f.getLocation())});
     });
-    when<FunctionDecl>(matchers::functionOfTheAuthor(), [&](FunctionDecl&) { enter_ = true; });
+    when<FunctionDecl>(functions_, matchers::functionOfTheAuthor(), [&](FunctionDecl&) { enter_ = true; });
 
-    when<GCCAsmStmt>(matchers::malformedAsmStatement(), [&](GCCAsmStmt& s) { repair_or_spoil(s); });
-    when<GCCAsmStmt>(matchers::asmStatement(), [&](GCCAsmStmt& s) { scan_.statements[Scan::key(s)] = &s; });
-    when<GCCAsmStmt>(matchers::tcgen05Statement(), [&](GCCAsmStmt&) { ++scan_.tcgen05_statements; });
-    when<GCCAsmStmt>(matchers::removableTcgen05Statement(), [&](GCCAsmStmt& s) {
+    when<GCCAsmStmt>(asm_statements_, matchers::malformedAsmStatement(), [&](GCCAsmStmt& s) { repair_or_spoil(s); });
+    when<GCCAsmStmt>(asm_statements_, matchers::asmStatement(),
+                     [&](GCCAsmStmt& s) { scan_.statements[Scan::key(s)] = &s; });
+    when<GCCAsmStmt>(asm_statements_, matchers::tcgen05Statement(), [&](GCCAsmStmt&) { ++scan_.tcgen05_statements; });
+    when<GCCAsmStmt>(asm_statements_, matchers::removableTcgen05Statement(), [&](GCCAsmStmt& s) {
       scan_.not_volatile[Scan::key(s)] = {&s, SourceFact::Kind::kNotVolatile};
     });
-    when<GCCAsmStmt>(matchers::implicitlyVolatileTcgen05Statement(), [&](GCCAsmStmt& s) {
+    when<GCCAsmStmt>(asm_statements_, matchers::implicitlyVolatileTcgen05Statement(), [&](GCCAsmStmt& s) {
       scan_.not_volatile[Scan::key(s)] = {&s, SourceFact::Kind::kImplicitlyVolatile};
     });
   }
 
   // An error can be in the instance of a template of a system header, so that all device functions are entered.
   void look_for_traces_of_errors() {
-    when<FunctionDecl>(matchers::deviceFunction(), [&](FunctionDecl&) { enter_ = true; });
-    when<VarDecl>(matchers::variableWithoutType(), [&](VarDecl&) { spoil(current_, "a variable has errors"); });
-    when<clang::Expr>(matchers::expressionWithErrors(), [&](clang::Expr&) { spoil(current_, "it has errors"); });
+    when<FunctionDecl>(functions_, matchers::deviceFunction(), [&](FunctionDecl&) { enter_ = true; });
+    when<VarDecl>(variables_, matchers::variableWithoutType(),
+                  [&](VarDecl&) { spoil(current_, "a variable has errors"); });
+    when<clang::Expr>(expressions_, matchers::expressionWithErrors(),
+                      [&](clang::Expr&) { spoil(current_, "it has errors"); });
   }
 
   void repair_or_spoil(GCCAsmStmt& statement) {
@@ -165,7 +169,8 @@ private:
   Scan& scan_;
   const Places& places_;
   bool has_errors_;
-  MatchFinder finder_;
+  // One for each kind of node: a finder asks all its matchers whether they are for the kind of the node at hand.
+  MatchFinder functions_, variables_, asm_statements_, expressions_;
   std::vector<std::unique_ptr<MatchFinder::MatchCallback>> callbacks_;
   FunctionDecl* current_ = nullptr;  // the innermost one that is being walked through
   bool enter_ = false;               // a matcher's answer to whether the function at hand is to be walked through
