@@ -33,8 +33,11 @@ if(TMEMLINT_HAS_CLANG)
     VERBATIM)
 
   # Shared by the module and the clang-tidy checks.
-  add_library(tmemlint_translate OBJECT analyzer/cuda/clang/scan.cpp analyzer/cuda/clang/generate.cpp
-                                        analyzer/cuda/clang/ir_facts.cpp analyzer/cuda/clang/libdevice.cpp)
+  add_library(tmemlint_translate OBJECT
+    analyzer/cuda/clang/asm_statement.cpp analyzer/cuda/clang/generate.cpp analyzer/cuda/clang/ir_facts.cpp
+    analyzer/cuda/clang/launch.cpp analyzer/cuda/clang/libdevice.cpp analyzer/cuda/clang/origins.cpp
+    analyzer/cuda/clang/passes.cpp analyzer/cuda/clang/places.cpp analyzer/cuda/clang/scan.cpp
+    analyzer/cuda/clang/source_facts.cpp)
   add_library(tmemlint_clang MODULE analyzer/cuda/clang/parse.cpp analyzer/cuda/clang/tolerant_files.cpp ${bundled_headers})
   target_link_libraries(tmemlint_clang PRIVATE tmemlint_translate clang-cpp LLVM)
   set_target_properties(tmemlint_clang PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

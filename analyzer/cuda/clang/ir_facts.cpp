@@ -4,11 +4,12 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/DebugInfoMetadata.h>
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
+
+#include "analyzer/cuda/clang/inline_asm.h"
 
 namespace tmemlint::cuda {
 namespace {
@@ -16,21 +17,11 @@ namespace {
 using llvm::CallBase;
 using llvm::Instruction;
 
-const llvm::InlineAsm* asm_of(const Instruction& instruction) {
-  const auto* call = llvm::dyn_cast<CallBase>(&instruction);
-  return call != nullptr ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
-}
-
-bool asm_says(const Instruction& instruction, llvm::StringRef what) {
-  const llvm::InlineAsm* code = asm_of(instruction);
-  return code != nullptr && llvm::StringRef(code->getAsmString()).contains(what);
-}
-
 bool has_memory_clobber(const llvm::InlineAsm& code) {
   return llvm::StringRef(code.getConstraintString()).contains("~{memory}");
 }
 
-// What keeps a compiler from moving ordinary loads and stores across.
+// A compiler does not move ordinary loads and stores across such an instruction.
 bool is_compiler_barrier(const Instruction& instruction) {
   if (const llvm::InlineAsm* code = asm_of(instruction)) return has_memory_clobber(*code);
   if (llvm::isa<llvm::FenceInst>(instruction)) return true;
@@ -85,6 +76,7 @@ void forward(Instruction* from, Visit visit) {
   }
 }
 
+// An alloc without the "memory" clobber: whether a read of its slot can be moved in front of it.
 void check_alloc(CallBase& alloc, std::vector<IrFact>& out) {
   if (has_memory_clobber(*asm_of(alloc)) || alloc.arg_size() == 0) return;
   const llvm::Value* slot = shared_object(alloc.getArgOperand(0));
@@ -99,7 +91,8 @@ void check_alloc(CallBase& alloc, std::vector<IrFact>& out) {
   out.push_back({early != nullptr ? IrFact::Kind::kStaleSlot : IrFact::Kind::kNoMemoryClobber, &alloc, early});
 }
 
-// `mma` and `cp` read shared memory through descriptors, so the compiler sees no connection with the stores before.
+// A store to shared memory that can be moved behind an `mma` or `cp`. These read shared memory through descriptors, so
+// the compiler sees no connection with the stores before them.
 void check_store(Instruction& store, std::vector<IrFact>& out) {
   const auto* s = llvm::dyn_cast<llvm::StoreInst>(&store);
   if (s == nullptr || s->isVolatile() || shared_object(s->getPointerOperand()) == nullptr) return;
@@ -113,14 +106,15 @@ void check_store(Instruction& store, std::vector<IrFact>& out) {
   });
 }
 
-// Not a use of the value, only another name for it: what the front end itself makes of `"=r"(array[i])`.
+// The instruction only gives the value another name: such are made by the front end, for instance of `"=r"(array[i])`.
 bool is_move(const Instruction& i) {
   return llvm::isa<llvm::ExtractValueInst, llvm::InsertValueInst, llvm::BitCastInst, llvm::PHINode,
                    llvm::InsertElementInst, llvm::ExtractElementInst, llvm::TruncInst, llvm::ZExtInst,
                    llvm::FreezeInst>(i);
 }
 
-// What the front end made of the statement itself: the stores and conversions of `"=r"(array[i])`.
+// Both come from one place in the source: then `b` was made by the front end for the statement `a`, as the stores and
+// conversions of `"=r"(array[i])` are.
 bool at_same_place(const Instruction& a, const Instruction& b) {
   const llvm::DILocation* x = a.getDebugLoc().get();
   const llvm::DILocation* y = b.getDebugLoc().get();
@@ -140,13 +134,13 @@ void check_reads(CallBase& load, std::vector<IrFact>& out) {
       const auto* i = llvm::dyn_cast<Instruction>(user);
       if (i == nullptr || !seen.insert(i).second) continue;
       const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
-      // An array that stayed in memory: no read that the author wrote.
+      // A store to a local array that did not become registers is no read that the author wrote.
       const bool keeps =
           store != nullptr && llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand()));
-      // A wait that names the registers, to tie them to it.
+      // A wait may name the registers as operands so that the compiler keeps their uses behind it.
       const bool ties = asm_says(*i, "tcgen05.wait");
       if (is_move(*i) || at_same_place(*i, load)) {
-        // A loop's carried value is another round's business.
+        // Uses of a value that is carried into the next round of a loop are not followed.
         if (!llvm::isa<llvm::PHINode>(i)) work.push_back(i);
       } else if (!keeps && !ties) {
         uses.insert(i);

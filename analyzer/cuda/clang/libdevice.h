@@ -8,9 +8,9 @@ class Module;
 
 namespace tmemlint::cuda {
 
-// What LLVM can say exactly is said: integers, bits, conversions, rounding. What is left computes a number from numbers
-// that nobody can foresee: each of these becomes an unknown function of its arguments, another one for each name.
-// Declarations that fit no function of libdevice are left as they are.
+// Functions on integers and bits, conversions and rounding get an exact body. Others, such as sinf, are taken for
+// unknown functions of their arguments, a different one for each name: two results are known to be equal if name and
+// arguments are. A declaration whose name or types fit no function of libdevice is left without a body.
 void define_libdevice(llvm::Module& module);
 
 }  // namespace tmemlint::cuda

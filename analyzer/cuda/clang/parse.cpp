@@ -1,4 +1,4 @@
-// The module's door: parses one CUDA source for the device and generates its PTX.
+// The entry of the module, `tmemlint_translate`: parses one CUDA source for the device and generates its PTX.
 #include <clang/Basic/DiagnosticDriver.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendActions.h>
@@ -37,8 +37,8 @@ public:
   std::vector<ParseError> errors;
 };
 
-// A header that is not there is skipped, with all that it would have declared: what needs it in device code has errors
-// then, and is left out by name.
+// A header that does not exist is skipped. Device code that needs its declarations has errors then, and the functions
+// with these errors are left out (see drop_spoiled in scan.cpp).
 class SkipMissing : public clang::PPCallbacks {
 public:
   explicit SkipMissing(Translation& out) : out_(out) {}

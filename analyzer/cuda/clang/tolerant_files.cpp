@@ -16,8 +16,9 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Reads just as much C++ as it takes to know the operand lists of asm statements. Only there is `"r"(a) "r"(b)` a
-// comma short; in the replacement of a macro, or behind a macro that brings its own comma, it is right as it stands.
+// Finds the operand lists of asm statements by their tokens, and in them operands without a comma between:
+// `"r"(a) "r"(b)`. Elsewhere the same tokens can be right as they are: in the replacement of a macro, or where a macro
+// brings the comma.
 class Commas {
 public:
   explicit Commas(llvm::StringRef text) : text_(text) {}
