@@ -99,11 +99,26 @@ private:
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
     const auto number = static_cast<uint32_t>(out_.scenarios.size());
     for (Observed& o : result.observed) {
+      if (!is_new(o, result.scenario)) continue;
       o.scenario = number;
       out_.observed.push_back(std::move(o));
     }
     out_.scenarios.push_back(std::move(result.scenario));
     return result;
+  }
+
+  // Whether no earlier scenario that is as reliable has observed the same.
+  bool is_new(const Observed& o, const Scenario& scenario) {
+    if (std::holds_alternative<Hang>(o.what)) return true;
+    ObservationKey key = key_of(o.what);
+    unsigned reliability = (o.zero_trips ? 1u : 0u) | (o.doubtful ? 2u : 0u) | (scenario.idle ? 4u : 0u) |
+                           (scenario.contradictory ? 8u : 0u);
+    if (const auto* arrival = std::get_if<Arrival>(&o.what)) {
+      reliability |=
+          (arrival->barrier_is_waited_for ? 16u : 0u) | (arrival->own_cta_waits_for_copies_from_afar ? 32u : 0u);
+    }
+    key[0] |= reliability << 8;
+    return observed_.add(key);
   }
 
   void note_what_was_left_out(size_t choices, size_t untried) {
@@ -139,6 +154,7 @@ private:
   size_t left_ = 0;          // scenarios to come
   unsigned cut_short_ = 0;   // scenarios that took more than their share
   uint64_t spent_ = 0;       // of the budget
+  KeySet observed_;
   uint64_t usual_cost_ = 0;  // of the budget, by the usual scenario
 };
 

@@ -22,7 +22,8 @@ namespace tmemlint::cluster {
 struct Joint {
   // Of all scenarios, in the order in which they ran; the usual one is the first.
   std::vector<Scenario> scenarios;
-  // Of each scenario those that it made, in their order: one that several scenarios make is there several times.
+  // In the order of the scenarios, and of each those that it made, in their order. One that is as reliable as the same
+  // one of an earlier scenario is left out.
   std::vector<Observed> observed;
   Footprints footprints;
   std::vector<warp::Uncertain> uncertain;  // questions that could not be decided

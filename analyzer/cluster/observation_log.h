@@ -8,10 +8,21 @@
 #include <vector>
 
 #include "analyzer/cluster/observations.h"
-#include "analyzer/value/value.h"
+#include "analyzer/value/containers.h"
 #include "analyzer/warp/events.h"
 
 namespace tmemlint::cluster {
+
+// Keys of observations.
+class KeySet {
+public:
+  // False where it is there already.
+  bool add(const ObservationKey& key);
+
+private:
+  std::vector<ObservationKey> keys_;
+  value::ContentIndex index_;
+};
 
 // One event that a warp executed, for --explain-kernel.
 struct LogLine {
@@ -73,8 +84,7 @@ private:
 
   std::vector<Observed> observed_;
   std::vector<uint32_t> guesses_before_;  // by observation
-  std::vector<ObservationKey> keys_;      // by observation
-  value::ContentIndex index_;
+  KeySet keys_;
   std::vector<warp::Uncertain> uncertain_;
   std::vector<Decision> decisions_;
   std::vector<LogLine> lines_;

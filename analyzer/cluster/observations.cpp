@@ -104,12 +104,16 @@ ObservationKey key_of(const Observation& observation) {
   return {static_cast<uint32_t>(observation.index()), fields[0], fields[1], fields[2], fields[3], fields[4]};
 }
 
-void ObservationLog::add(Observation what, bool zero_trips) {
-  const ObservationKey key = key_of(what);
+bool KeySet::add(const ObservationKey& key) {
   const uint64_t hash = hash_of(key);
-  if (index_.find(hash, [&](uint32_t n) { return keys_[n - 1] == key; }) != 0) return;
+  if (index_.find(hash, [&](uint32_t n) { return keys_[n - 1] == key; }) != 0) return false;
   index_.add(hash);
   keys_.push_back(key);
+  return true;
+}
+
+void ObservationLog::add(Observation what, bool zero_trips) {
+  if (!keys_.add(key_of(what))) return;
   guesses_before_.push_back(guesses_);
   Observed o;
   o.what = std::move(what);

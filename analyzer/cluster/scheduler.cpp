@@ -20,6 +20,16 @@ namespace {
 // Steps that a warp takes before the others have their turn.
 constexpr uint64_t kQuantum = 20'000;
 
+bool is_of_protocol(Action action) {
+  return program::is_protocol(action) || action == Action::kProxyFence;
+}
+
+// Whether an instruction only computes, loads and stores: most do.
+bool is_plain(const program::Meaning& m) {
+  if (is_of_protocol(m.action) || m.action == Action::kGridDependency) return false;
+  return m.action == Action::kLoad ? !m.fresh : m.atomic == program::Atomic::kNone;
+}
+
 // Lends a warp's registers and memory, and what all warps have decided, to its machine.
 class Loan {
 public:
@@ -154,7 +164,13 @@ bool Scheduler::run_step(WarpState& w, warp::Machine& machine) {
     case Step::Kind::kInstruction:
       break;
   }
-  Execution e{w, machine, w.step, step, machine.meaning(step), machine.active};
+  const program::Meaning& meaning = machine.meaning(step);
+  if (is_plain(meaning)) {
+    machine.execute(step, w.step);
+    if (state_.changes.word) wake();
+    return true;
+  }
+  Execution e{w, machine, w.step, step, meaning, machine.active};
   const Outcome outcome = execute(e);
   return settle(w, outcome);
 }
@@ -187,46 +203,14 @@ void Scheduler::use_loads(const WarpState& w, warp::Machine& machine, const Step
                   [&](uint32_t operation) { state_.tensor_memory.operation(operation).used |= lanes; });
 }
 
+// What the machine does not execute by itself, or not only.
 Outcome Scheduler::execute(Execution& e) {
-  switch (e.meaning.action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kProxyFence:
-    case Action::kAsyncCopy:
-      return execute_event(e);
-    case Action::kGridDependency:
-      return Done{};
-    case Action::kLoad:
-      if (e.meaning.fresh) {
-        Outcome outcome = memory_.poll(e);
-        if (!std::holds_alternative<Done>(outcome)) return outcome;
-      }
-      e.machine.execute(e.step, e.number);
-      return Done{};
-    case Action::kNothing:
-    case Action::kPure:
-    case Action::kCompare:
-    case Action::kMulAdd:
-    case Action::kMove:
-    case Action::kConvert:
-    case Action::kToShared:
-    case Action::kFromShared:
-    case Action::kMapRank:
-    case Action::kShuffle:
-    case Action::kVote:
-    case Action::kElect:
-    case Action::kReduce:
-    case Action::kActiveMask:
-    case Action::kStore:
-    case Action::kGeneric:
-    case Action::kFresh:
-      if (e.meaning.atomic != program::Atomic::kNone) return memory_.atomic(e);
-      e.machine.execute(e.step, e.number);
-      return Done{};
-  }
-  return Done{};
+  if (is_of_protocol(e.meaning.action)) return execute_event(e);
+  if (e.meaning.action == Action::kGridDependency) return Done{};
+  if (e.meaning.atomic != program::Atomic::kNone) return memory_.atomic(e);
+  Outcome outcome = memory_.poll(e);
+  if (std::holds_alternative<Done>(outcome)) e.machine.execute(e.step, e.number);
+  return outcome;
 }
 
 Outcome Scheduler::execute_event(Execution& e) {
