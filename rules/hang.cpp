@@ -10,9 +10,8 @@ using warp::Uncertain;
 
 HangMeaning judge(const Hang& hang, uint32_t threads) {
   if (is_excused(hang) || hang.blocked.empty()) return {};
-  const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(), [](const Hang::Blocked& b) {
-    return b.kind == WaitKind::kMbarrierInit;
-  });
+  const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(),
+                                          [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
   if (uninitialised != hang.blocked.end())
     return Uncertain{uninitialised->site.instruction, "the mbarrier was not seen to be initialised"};
   const uint32_t first = hang.blocked.front().site.instruction;

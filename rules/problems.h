@@ -113,7 +113,7 @@ struct Problem {
 struct KernelView {
   std::function<bool(const cluster::AllocRequest&)> is_legal;  // a number of columns that the alloc may ask for
   bool mixes_groups = false;                                   // both .cta_group values are used
-  uint32_t threads = 0;  // of a CTA, as they were stepped
+  uint32_t threads = 0;                                        // of a CTA, as they were stepped
 };
 KernelView view_of(const cluster::Analysis& analysis);
 
