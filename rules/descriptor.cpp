@@ -138,7 +138,7 @@ private:
         return low_bits(of_value(term.args[0], depth), term.operation.aux);
       case Op::kSelect:
         return either(arg(1), arg(2));
-      // Of a sum of unlike factors, or of what is not computed bit by bit, no bit is known.
+      // Not computed bit by bit: no bit is known.
       case Op::kMov:
       case Op::kAdd:
       case Op::kSub:
