@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "analyzer/cluster/analysis.h"
+#include "analyzer/confirmation.h"
 #include "rules/facts.h"
+#include "rules/problems.h"
 #include "rules/rule.h"
 
 namespace tmemlint {
@@ -13,9 +16,9 @@ namespace {
 
 void report_incomplete(rules::Context& context) {
   const cluster::Analysis& a = context.analysis();
-  for (const kernel::Gap& gap : a.graph.gaps) context.incomplete(gap.instruction, gap.reason);
+  for (const kernel::Gap& gap : a.kernel->graph.gaps) context.incomplete(gap.instruction, gap.reason);
   if (a.launch.shape_unknown) {
-    context.incomplete(a.tcgen05.front(),
+    context.incomplete(a.kernel->tcgen05.front(),
                        "which threads make a warp is not known: the kernel reads %tid.y or %tid.z, and nothing states "
                        "its block; give --block X,Y,Z");
   }
@@ -29,7 +32,7 @@ void report_incomplete(rules::Context& context) {
   for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
   for (const warp::Uncertain& u : context.problems().open) context.incomplete(u.instruction, u.reason);
   // What lies behind a place where the evaluation stopped is not one more question.
-  if (stopped || !a.graph.gaps.empty()) return;
+  if (stopped || !a.kernel->graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {
     context.incomplete(i,
                        "no warp of a CTA of " + std::to_string(a.launch.threads()) + " threads was seen to come here");
@@ -39,7 +42,7 @@ void report_incomplete(rules::Context& context) {
 // Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known
 // then.
 bool is_damaged(const ptx::Module& module, const cluster::Analysis& a) {
-  for (uint32_t f : a.functions) {
+  for (uint32_t f : a.kernel->functions) {
     const ptx::Offset begin = module.functions[f].name_span.begin;
     ptx::Offset end = ~ptx::Offset{0};
     for (const ptx::Function& other : module.functions) {
@@ -52,78 +55,78 @@ bool is_damaged(const ptx::Module& module, const cluster::Analysis& a) {
   return false;
 }
 
-// Of the findings from `first` on those that a closer look confirms, no graver than it makes them. What it could not
-// follow is not refuted.
-void keep_confirmed(report::Results& results, size_t first, const report::Results& closer) {
-  auto same_place = [](const report::Place& a, const report::Place& b) {
-    return a.text == b.text && a.span.begin == b.span.begin;
-  };
-  std::vector<report::Finding> kept;
-  for (size_t n = first; n < results.findings.size(); ++n) {
-    report::Finding& f = results.findings[n];
-    const report::Finding* confirmed = nullptr;
-    for (const report::Finding& g : closer.findings) {
-      if (g.rule != f.rule || !same_place(g.place, f.place)) continue;
-      if (g.message == f.message) {
-        confirmed = &g;
-        break;
-      }
-      if (confirmed == nullptr || g.level > confirmed->level) confirmed = &g;
-    }
-    const bool open = std::any_of(closer.incomplete.begin(), closer.incomplete.end(),
-                                  [&](const report::Incomplete& i) { return same_place(i.place, f.place); });
-    if (confirmed != nullptr && confirmed->level < f.level) {
-      kept.push_back(*confirmed);
-    } else if (confirmed != nullptr || open) {
-      kept.push_back(std::move(f));
-    }
+// The warps of an analysis whose paths rules have blamed, as indices.
+std::set<size_t> indices_of(const cluster::FollowedWarps& warps, const std::set<const warp::WarpGraph*>& blamed) {
+  std::set<size_t> out;
+  for (size_t n = 0; n < warps.size(); ++n) {
+    if (blamed.contains(&warps[n])) out.insert(n);
   }
-  results.findings.resize(first);
-  std::move(kept.begin(), kept.end(), std::back_inserter(results.findings));
+  return out;
 }
 
+// What all rules say of an analysis.
+report::Results judge(const cluster::Analysis& analysis, const rules::Problems& problems, const ptx::Module& module,
+                      const Options& options, std::set<size_t>* blamed) {
+  report::Results out;
+  rules::Context context(analysis, problems, module.source, out, options.source_of);
+  for (const rules::Rule* rule : rules::registry()) {
+    if (options.enabled && !options.enabled(rule->id)) continue;
+    context.begin(*rule);
+    rule->check(context);
+    context.end();
+  }
+  report_incomplete(context);
+  *blamed = indices_of(analysis.warps, context.blamed());
+  return out;
+}
+
+// The same, with what is said of paths looked at once more.
+report::Results judge_closely(const cluster::Analysis& analysis, const rules::Problems& problems,
+                              const ptx::Module& module, const Options& options) {
+  std::set<size_t> blamed;
+  report::Results out = judge(analysis, problems, module, options, &blamed);
+  if (blamed.empty()) return out;
+  bool changed = false;
+  cluster::Analysis closer = analysis;
+  closer.warps = cluster::follow_closer(*analysis.kernel, analysis.launch, analysis.warps, blamed, &changed);
+  if (!changed) return out;
+  out.findings = keep_confirmed(std::move(out.findings), judge(closer, problems, module, options, &blamed));
+  return out;
+}
+
+report::KernelStats stats_of(const cluster::Analysis& analysis, const rules::Problems& problems,
+                             const ptx::Module& module, uint32_t kernel) {
+  report::KernelStats stats;
+  stats.file = module.source->path();
+  stats.kernel = module.functions[kernel].name;
+  stats.asked = analysis.joint->asked + problems.asked;
+  stats.decided = analysis.joint->decided;
+  stats.scenarios = analysis.joint->scenarios.size();
+  stats.stepped = analysis.joint->steps;
+  for (const warp::WarpGraph& w : analysis.warps) stats.evaluated += w.steps;
+  return stats;
+}
+
+// The stages of one kernel: it is analysed, the rules look at it, what they say of paths is confirmed.
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
-  const std::unique_ptr<cluster::Analysis> analysis = cluster::analyze(module, kernel, options.block, options.cluster);
-  results.summary.tcgen05 += analysis->tcgen05.size();
-  if (analysis->tcgen05.empty()) return;
-  rules::Context context(*analysis, module.source, results, options.source_of);
-  if (!module.errors.empty() && is_damaged(module, *analysis)) {
-    context.incomplete(analysis->tcgen05.front(),
+  const cluster::Analysis analysis = cluster::analyze(module, kernel, options.block, options.cluster);
+  if (!analysis.has_tcgen05()) return;
+  results.summary.tcgen05 += analysis.kernel->tcgen05.size();
+  const rules::Problems problems = rules::find_problems(analysis);
+  report::Results said;
+  if (!module.errors.empty() && is_damaged(module, analysis)) {
+    rules::Context context(analysis, problems, module.source, said, options.source_of);
+    context.incomplete(analysis.kernel->tcgen05.front(),
                        "parts of this kernel could not be parsed, so that what it does is not known");
-    return;
+  } else {
+    said = judge_closely(analysis, problems, module, options);
+    if (options.stats) results.stats.push_back(stats_of(analysis, problems, module, kernel));
+    std::string note = kernel::assumption(analysis.launch, module.functions[kernel].name);
+    if (!note.empty()) results.assumptions.push_back(std::move(note));
   }
-  auto check = [&](rules::Context& of) {
-    for (const rules::Rule* rule : rules::registry()) {
-      if (options.enabled && !options.enabled(rule->id)) continue;
-      of.begin(*rule);
-      rule->check(of);
-      of.end();
-    }
-    report_incomplete(of);
-  };
-  const size_t findings = results.findings.size();
-  check(context);
-  // What is said of a path is looked at more closely: joining the times round a loop may have made that path.
-  if (!context.blamed().empty() && cluster::look_again(*analysis, context.blamed())) {
-    report::Results closer;
-    rules::Context second(*analysis, module.source, closer, options.source_of);
-    check(second);
-    keep_confirmed(results, findings, closer);
-  }
-  if (options.stats) {
-    report::KernelStats stats;
-    stats.file = module.source->path();
-    stats.kernel = module.functions[kernel].name;
-    stats.asked = analysis->joint->asked + context.problems().asked;
-    stats.decided = analysis->joint->decided;
-    stats.scenarios = analysis->joint->scenarios.size();
-    stats.stepped = analysis->joint->steps;
-    for (const warp::WarpGraph& w : analysis->warps) stats.evaluated += w.steps;
-    results.stats.push_back(std::move(stats));
-  }
-  std::string note = kernel::assumption(analysis->launch, module.functions[kernel].name);
-  if (!note.empty()) results.assumptions.push_back(std::move(note));
+  std::move(said.findings.begin(), said.findings.end(), std::back_inserter(results.findings));
+  std::move(said.incomplete.begin(), said.incomplete.end(), std::back_inserter(results.incomplete));
 }
 
 }  // namespace

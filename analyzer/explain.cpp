@@ -6,6 +6,7 @@
 
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/joint.h"
+#include "analyzer/ptx/effects.h"
 #include "analyzer/report/encoding.h"
 #include "rules/problems.h"
 
@@ -23,24 +24,37 @@ struct Line {
 bool can_block(const program::Meaning& m) {
   switch (m.action) {
     case program::Action::kTcgen05:
-      switch (m.form.op) {
-        case ptx::Tcgen05::kAlloc:
-        case ptx::Tcgen05::kDealloc:
-        case ptx::Tcgen05::kWaitLd:
-        case ptx::Tcgen05::kWaitSt:
-          return true;
-        default:
-          return false;
-      }
+      return ptx::effects_of(m.form).blocks != ptx::Blocks::kNo;
     case program::Action::kMbarrier:
       return m.mbarrier == program::Mbarrier::kTryWait || m.mbarrier == program::Mbarrier::kTestWait;
     case program::Action::kBarrier:
       return m.barrier == program::Barrier::kSync || m.barrier == program::Barrier::kReduce;
     case program::Action::kClusterBarrier:
       return m.cluster_barrier == program::ClusterBarrier::kWait;
-    default:
+    case program::Action::kNothing:
+    case program::Action::kPure:
+    case program::Action::kCompare:
+    case program::Action::kMulAdd:
+    case program::Action::kMove:
+    case program::Action::kConvert:
+    case program::Action::kToShared:
+    case program::Action::kFromShared:
+    case program::Action::kMapRank:
+    case program::Action::kShuffle:
+    case program::Action::kVote:
+    case program::Action::kElect:
+    case program::Action::kReduce:
+    case program::Action::kActiveMask:
+    case program::Action::kLoad:
+    case program::Action::kStore:
+    case program::Action::kGeneric:
+    case program::Action::kFresh:
+    case program::Action::kProxyFence:
+    case program::Action::kAsyncCopy:
+    case program::Action::kGridDependency:
       return false;
   }
+  return false;
 }
 
 class Explainer {
@@ -75,8 +89,8 @@ public:
 private:
   void heading() {
     const kernel::Launch& l = a_.launch;
-    out_ +=
-        "kernel " + report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel].name))) + "\n";
+    out_ += "kernel " +
+            report::printable(report::readable_kernel(std::string(module_.functions[a_.kernel->function].name))) + "\n";
     out_ += "  launched with " + std::to_string(l.threads()) + " threads";
     if (l.ctas() > 1) out_ += " in a cluster of " + std::to_string(l.ctas()) + " CTAs";
     out_ += "; the first of " + std::to_string(a_.joint->scenarios.size()) + " scenarios\n";
@@ -88,7 +102,12 @@ private:
       used = static_cast<uint32_t>(static_cast<int64_t>(used) + s.columns);
       most = std::max(most, used);
     }
-    const uint32_t capacity = ptx::column_capacity(module_.target, false);
+    uint32_t capacity = ptx::column_capacity(module_.target, false);
+    for (const cluster::Step& s : a_.joint->log) {
+      if (s.columns == 0) continue;
+      const ptx::Form& form = a_.program->meanings[module_.instructions[s.instruction].opcode].form;
+      if (form.exclusive) capacity = std::max(capacity, ptx::column_capacity(module_.target, true));
+    }
     out_ += "  at most " + std::to_string(most) + " of " + std::to_string(capacity) + " columns in use" +
             (used != 0 ? ", " + std::to_string(used) + " at the end" : std::string()) + "\n";
   }
@@ -158,7 +177,7 @@ private:
     for (size_t n = 0; n < o.modifiers.size() && n < 2; ++n) name += "." + std::string(o.modifiers[n]);
     out_ += indent + name;
     if (!l.text.empty()) out_ += ": " + l.text;
-    if (can_block(a_.program->meanings[i.opcode])) out_ += "  [can block]";
+    if (can_block(a_.kernel->program->meanings[i.opcode])) out_ += "  [can block]";
     out_ += "  line " + where + "\n";
   }
 
@@ -181,11 +200,11 @@ std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, 
     cluster::JointSetting setting;
     setting.log = true;
     const auto analysis = cluster::analyze(module, f, options.block, options.cluster, setting);
-    if (analysis->tcgen05.empty()) continue;
+    if (!analysis.has_tcgen05()) continue;
     if (!out.empty()) out += "\n";
-    out += Explainer(module, *analysis).run();
-    std::vector<warp::Uncertain> open = analysis->joint->uncertain;
-    for (warp::Uncertain& u : rules::find_problems(*analysis).open) open.push_back(std::move(u));
+    out += Explainer(module, analysis).run();
+    std::vector<warp::Uncertain> open = analysis.joint->uncertain;
+    for (warp::Uncertain& u : rules::find_problems(analysis).open) open.push_back(std::move(u));
     for (const warp::Uncertain& u : open) {
       const uint32_t line = u.instruction < module.instructions.size()
                                 ? text->position(module.instructions[u.instruction].span.begin).line

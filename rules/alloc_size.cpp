@@ -36,7 +36,7 @@ std::vector<Request> requests(const Context& context) {
       if (form.op != ptx::Tcgen05::kAlloc && form.op != ptx::Tcgen05::kDealloc) continue;
       const value::Value asked = context.columns_of(w, e);
       const bool changes =
-          context.terms().loops(asked) != 0 || context.analysis().graph.blocks[e.block].loop != ptx::kNone;
+          context.terms().loops(asked) != 0 || context.analysis().kernel->graph.blocks[e.block].loop != ptx::kNone;
       out.push_back({&w, &e, form.exclusive, changes, warp::columns_of(context.terms(), asked, e.lanes)});
     }
   }

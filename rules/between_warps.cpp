@@ -24,7 +24,7 @@ Draft draft(const Problem& p, report::Level level, std::string message) {
 }
 
 bool chose_rounds(const Context& context, const Problem& p) {
-  const kernel::Graph& graph = context.analysis().graph;
+  const kernel::Graph& graph = context.analysis().kernel->graph;
   return std::any_of(p.decisions.begin(), p.decisions.end(), [&](const cluster::Decision& d) {
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const kernel::Block& b) {
       if (b.ender != d.instruction || b.loop == kNone || b.successors.size() != 2) return false;

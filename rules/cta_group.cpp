@@ -7,12 +7,11 @@ namespace {
 
 void check_cta_group(Context& context) {
   const ptx::Module& module = context.module();
-  const cluster::Analysis& a = context.analysis();
-  if (a.program == nullptr) return;           // no tcgen05 instruction
+  const cluster::CompiledKernel& kernel = *context.analysis().kernel;
   uint32_t first[3] = {kNone, kNone, kNone};  // in the order of the call tree: the kernel's own before its callees'
   unsigned count[3] = {};
   std::vector<std::pair<uint32_t, unsigned>> all;
-  for (uint32_t f : a.functions) {
+  for (uint32_t f : kernel.functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
       const program::Meaning& m = context.meaning(i);

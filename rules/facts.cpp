@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::rules {
 
 using report::Level;
@@ -29,11 +31,6 @@ std::string lanes_text(uint32_t lanes) {
   return (std::popcount(lanes) == 1 ? "lane " : "lanes ") + list_numbers(lanes);
 }
 
-const Problems& Context::problems() const {
-  if (!problems_) problems_ = find_problems(analysis_);
-  return *problems_;
-}
-
 std::string_view Context::name(uint32_t instruction) const {
   const ptx::Opcode& o = opcode(instruction);
   if (o.modifiers.empty()) return o.text;
@@ -52,8 +49,9 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint64_t number = value::truncate(terms().number_in(value, lane), 32);
   const bool based = value.base != 0 && ((value.plain >> lane) & 1) == 0;
-  out.lane = static_cast<uint32_t>(number >> 16);
-  out.column = static_cast<uint32_t>(number & 0xffff);
+  const ptx::TmemCell cell = ptx::decode_tmem_address(static_cast<uint32_t>(number));
+  out.lane = cell.lane;
+  out.column = cell.column;
   if (!based) {
     out.known = true;
     return out;
@@ -80,7 +78,7 @@ std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t la
   if (allocation != 0) {
     Value base;
     base.base = allocation;
-    rest = analysis_.terms->apply({value::Op::kSub, 32, false, 0}, rest, base);
+    rest = analysis_.kernel->terms->apply({value::Op::kSub, 32, false, 0}, rest, base);
   }
   std::vector<TmemAddress> out;
   const auto numbers = terms().enumerate(rest, lane, 32);
@@ -89,8 +87,9 @@ std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t la
     TmemAddress a;
     a.known = true;
     a.allocation = allocation;
-    a.lane = static_cast<uint32_t>(n >> 16);
-    a.column = static_cast<uint32_t>(n & 0xffff);
+    const ptx::TmemCell cell = ptx::decode_tmem_address(static_cast<uint32_t>(n));
+    a.lane = cell.lane;
+    a.column = cell.column;
     out.push_back(a);
   }
   return out;
@@ -153,7 +152,7 @@ report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool h
   const std::vector<report::SourcePosition> written = written_at(step.place);
   if (written.empty()) return step;
   const report::SourcePosition& from = written.front();
-  const std::vector<kernel::Block>& blocks = analysis_.graph.blocks;
+  const std::vector<kernel::Block>& blocks = analysis_.kernel->graph.blocks;
   for (int steps = 0; next != kNone && steps < 8; ++steps) {
     const kernel::Block& block = blocks[next];
     // What a compiler moved here from lines above says nothing of the way.
@@ -184,13 +183,13 @@ std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint3
   for (int steps = 0; node != kNone && steps < 4096 && out.size() < kMost; ++steps) {
     const warp::Node& n = warp.nodes[node];
     if (n.decision >= 0 && n.from != kNone) {
-      const kernel::Block& block = analysis_.graph.blocks[warp.nodes[n.from].block];
+      const kernel::Block& block = analysis_.kernel->graph.blocks[warp.nodes[n.from].block];
       uint32_t at = block.ender;
       if (at != kNone && at < module().instructions.size()) {
         out.push_back(branch_step(at, n.block, n.decision != 0));
       } else if (!block.successors.empty()) {
         // The branch in front of a predicated instruction is that instruction's guard.
-        at = analysis_.graph.blocks[block.successors[0]].first;
+        at = analysis_.kernel->graph.blocks[block.successors[0]].first;
         if (at < module().instructions.size()) {
           report::Related step;
           step.place = place(at);
@@ -213,7 +212,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cluster::D
     if (d->instruction >= module().instructions.size()) continue;
     if (std::find(seen.begin(), seen.end(), d->instruction) != seen.end()) continue;
     seen.push_back(d->instruction);
-    const std::vector<kernel::Block>& blocks = analysis_.graph.blocks;
+    const std::vector<kernel::Block>& blocks = analysis_.kernel->graph.blocks;
     const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const kernel::Block& b) {
       return b.ender == d->instruction && b.successors.size() == 2;
     });
@@ -225,8 +224,8 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cluster::D
 }
 
 void Context::report(Draft draft) {
-  if (!rule_->stands_alone && !analysis_.graph.gaps.empty()) return;  // said as incomplete
-  if (draft.rests_on_block && launch().shape_unknown) return;         // said as incomplete
+  if (!rule_->stands_alone && !analysis_.kernel->graph.gaps.empty()) return;  // said as incomplete
+  if (draft.rests_on_block && launch().shape_unknown) return;                 // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";

@@ -51,20 +51,24 @@ struct TmemAddress {
 
 class Context {
 public:
-  Context(const cluster::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results,
-          report::SourceOf source_of)
-      : analysis_(analysis), text_(std::move(text)), results_(results), source_of_(std::move(source_of)) {}
+  Context(const cluster::Analysis& analysis, const Problems& problems, std::shared_ptr<const ptx::SourceText> text,
+          report::Results& results, report::SourceOf source_of)
+      : analysis_(analysis),
+        problems_(problems),
+        text_(std::move(text)),
+        results_(results),
+        source_of_(std::move(source_of)) {}
 
-  const ptx::Module& module() const { return *analysis_.module; }
+  const ptx::Module& module() const { return *analysis_.kernel->module; }
   const cluster::Analysis& analysis() const { return analysis_; }
   const cluster::Joint& joint() const { return *analysis_.joint; }
-  // What the joint run showed to be wrong, made for the first rule that asks.
-  const Problems& problems() const;
-  const value::Terms& terms() const { return *analysis_.terms; }
-  const program::Program& program() const { return *analysis_.program; }
-  const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
+  // What the joint run showed to be wrong.
+  const Problems& problems() const { return problems_; }
+  const value::Terms& terms() const { return *analysis_.kernel->terms; }
+  const program::Program& program() const { return *analysis_.kernel->program; }
+  const cluster::FollowedWarps& warps() const { return analysis_.warps; }
   const kernel::Launch& launch() const { return analysis_.launch; }
-  const ptx::Function& kernel() const { return module().functions[analysis_.kernel]; }
+  const ptx::Function& kernel() const { return module().functions[analysis_.kernel->function]; }
 
   const ptx::Opcode& opcode(uint32_t instruction) const { return module().opcode(module().instructions[instruction]); }
   const program::Meaning& meaning(uint32_t instruction) const {
@@ -109,11 +113,11 @@ private:
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
   const cluster::Analysis& analysis_;
+  const Problems& problems_;
   std::shared_ptr<const ptx::SourceText> text_;
   report::Results& results_;
   report::SourceOf source_of_;
   const Rule* rule_ = nullptr;
-  mutable std::optional<Problems> problems_;
   std::vector<Merged> merged_;
   std::unordered_map<uint32_t, std::vector<size_t>> merged_at_;    // by instruction: in merged_
   std::set<std::pair<ptx::Offset, std::string>> said_incomplete_;  // where, and why

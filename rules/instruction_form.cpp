@@ -11,7 +11,7 @@ void check_instruction_form(Context& context) {
   std::vector<bool> is_judged;  // by opcode
   is_judged.reserve(module.opcodes.size());
   for (const ptx::Opcode& opcode : module.opcodes) is_judged.push_back(ptx::has_judged_form(opcode));
-  for (uint32_t f : context.analysis().functions) {
+  for (uint32_t f : context.analysis().kernel->functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
       if (!is_judged[module.instructions[i].opcode]) continue;

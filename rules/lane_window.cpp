@@ -71,7 +71,7 @@ void check_lane_window(Context& context) {
         // The lane field has more bits than there are lanes. Published kernels of CTA pairs add 128 times the rank to
         // the lane; which lane that is modulo 128 is what counts there, and that they do is a note. Elsewhere it is a
         // warp's number that was not taken modulo 4.
-        if (start >= ptx::kTmemLanes && context.analysis().uses_pairs) {
+        if (start >= ptx::kTmemLanes && context.analysis().kernel->uses_pairs) {
           note_beyond(context, w, e, start);
           start %= ptx::kTmemLanes;
         }

@@ -6,11 +6,11 @@ namespace tmemlint::rules {
 namespace {
 
 void check_pair_cluster(Context& context) {
-  const cluster::Analysis& a = context.analysis();
-  if (!a.uses_pairs || context.launch().cluster_is_guess()) return;
+  const cluster::CompiledKernel& kernel = *context.analysis().kernel;
+  if (!kernel.uses_pairs || context.launch().cluster_is_guess()) return;
   const uint32_t ctas = context.launch().ctas();
   if (ctas % 2 == 0) return;
-  for (uint32_t i : a.tcgen05) {
+  for (uint32_t i : kernel.tcgen05) {
     if (context.form(i).cta_group != 2) continue;
     Draft d;
     d.at = i;

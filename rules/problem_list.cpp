@@ -214,13 +214,13 @@ Problems find_problems(const cluster::Joint& joint, const KernelView& view) {
 KernelView view_of(const cluster::Analysis& analysis) {
   KernelView view;
   const auto form_of = [&analysis](uint32_t instruction) -> const ptx::Form& {
-    return analysis.program->meanings[analysis.module->instructions[instruction].opcode].form;
+    return analysis.kernel->meaning_of(instruction).form;
   };
   view.is_legal = [&analysis, form_of](const cluster::AllocRequest& r) {
-    return ptx::legal_columns(analysis.module->target, form_of(r.alloc.instruction).exclusive, r.columns);
+    return ptx::legal_columns(analysis.kernel->module->target, form_of(r.alloc.instruction).exclusive, r.columns);
   };
   bool seen[3] = {};
-  for (uint32_t i : analysis.tcgen05) seen[form_of(i).cta_group % 3] = true;
+  for (uint32_t i : analysis.kernel->tcgen05) seen[form_of(i).cta_group % 3] = true;
   view.mixes_groups = seen[1] && seen[2];
   view.threads = analysis.launch.threads();
   return view;

@@ -8,7 +8,7 @@ namespace {
 void check_target(Context& context) {
   const ptx::Module& module = context.module();
   ptx::LegalOpcodes legal;
-  for (uint32_t i : context.analysis().tcgen05) {
+  for (uint32_t i : context.analysis().kernel->tcgen05) {
     for (ptx::FormProblem& problem : ptx::check_target(module, module.instructions[i], legal)) {
       Draft d;
       // Said once for the module, not once for each instruction and kernel.

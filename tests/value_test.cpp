@@ -146,7 +146,7 @@ TEST(Terms, LinearFormsAreEqualHoweverTheyAreWritten) {
 
 TEST(Terms, AllocationAddressesTakeLanesAndColumnsByOrAndPrmt) {
   Terms terms;
-  const Value base = terms.allocation(7, 0, 0);
+  const Value base = terms.allocation(7, 0, 0, 512);
   const Value lane = Value::of(96u << 16);
   const Value sum = terms.apply(op(Op::kAdd), base, lane);
   EXPECT_EQ(terms.apply(op(Op::kOr), base, lane), sum);

@@ -50,7 +50,7 @@ bool AccessOperations::accumulates(const Execution& e) {
 
 // How the column that an instruction in a loop touches changes from round to round.
 void AccessOperations::note_course(const Execution& e, const TmemPlace& at) {
-  const uint32_t loop = scene_.code.graph->blocks[e.warp.groups.front().at.block].loop;
+  const uint32_t loop = scene_.kernel.graph.blocks[e.warp.groups.front().at.block].loop;
   if (!at.known || !at.based || loop == kNone) return;
   ColumnCourse& c = scene_.footprints.courses[Footprints::key(e.instruction(), e.warp.id.number)];
   const uint32_t round = e.warp.rounds[loop];

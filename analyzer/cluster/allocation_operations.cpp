@@ -17,10 +17,10 @@ Outcome AllocationOperations::alloc(Execution& e) {
   const auto size = decisions_.number(e.machine, e.machine.read(*size_arg), e.lanes, 32);
   if (!size) return Unknown{e.instruction(), "how many columns are allocated is not known"};
   scene_.log.add(AllocRequest{e.site(), value::sign_extend(*size, 32)});
+  const uint32_t capacity = ptx::column_capacity(scene_.kernel.module->target, e.meaning.form.exclusive);
   // No allocation, and nothing that follows from one.
-  if (*size == 0 || *size > ptx::kMostTmemColumns) return Unknown{};
+  if (*size == 0 || *size > capacity) return Unknown{};
   const auto columns = static_cast<uint32_t>(*size);
-  const uint32_t capacity = ptx::column_capacity(scene_.code.module->target, e.meaning.form.exclusive);
   TensorMemory& memory = state_.tensor_memory;
   const std::optional<uint32_t> base = memory.find_room(e.warp.id.rank, columns, capacity);
   if (!base) return WaitForColumns{columns, memory.live_columns(e.warp.id.rank), capacity};
@@ -30,7 +30,7 @@ Outcome AllocationOperations::alloc(Execution& e) {
   compare_with_relinquish(e);
   note_repeated(e, slot);
   const Value address = scene_.terms.allocation(value::site_of(value::UnknownKind::kRunAllocated, e.number),
-                                                (++state_.serial << 20) | e.warp.index, columns);
+                                                (++state_.serial << 20) | e.warp.index, columns, capacity);
   Allocation a;
   a.rank = e.warp.id.rank;
   a.base = *base;

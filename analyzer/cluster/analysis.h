@@ -1,45 +1,32 @@
-// All warps of a kernel's CTA (of both CTAs of a pair), each followed along its paths, with what they tell each other
-// through shared memory.
+// Everything that is known of a kernel before the rules look at it: its code, its launch, its warps followed one by one
+// and stepped together. It does not change once it is there.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <set>
 #include <vector>
 
+#include "analyzer/cluster/block_search.h"
+#include "analyzer/cluster/compiled_kernel.h"
+#include "analyzer/cluster/followed_warps.h"
 #include "analyzer/cluster/joint.h"
-#include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/launch.h"
-#include "analyzer/warp/evaluate.h"
 
 namespace tmemlint::cluster {
 
 struct Analysis {
-  const ptx::Module* module = nullptr;
-  uint32_t kernel = ptx::kNone;     // Module::functions
-  std::vector<uint32_t> functions;  // of its call tree, itself first
-  std::vector<uint32_t> tcgen05;    // Module::instructions of these functions, in text order
-  bool uses_pairs = false;          // some instruction has cta_group::2
+  std::shared_ptr<const CompiledKernel> kernel;
   kernel::Launch launch;
-  kernel::Graph graph;
-  std::unique_ptr<program::Program> program;
-  std::unique_ptr<value::Terms> terms;
-  std::unique_ptr<warp::Replays> replays;
-  std::vector<warp::WarpGraph> warps;  // by rank, then by warp
+  FollowedWarps warps;
+  std::shared_ptr<const Joint> joint;  // nothing for a kernel without tcgen05 instructions
 
-  std::shared_ptr<const Joint> joint;  // all warps stepped together
-
-  // tcgen05 instructions of `tcgen05` that no warp's evaluation came to.
+  bool has_tcgen05() const { return !kernel->tcgen05.empty(); }
+  // tcgen05 instructions that no warp's evaluation came to.
   std::vector<uint32_t> unreached() const;
 };
 
-// The tcgen05 instructions of a kernel's call tree.
-std::vector<uint32_t> tcgen05_instructions(const ptx::Module& module, const std::vector<uint32_t>& functions);
-
-// Follows some warps once more, with the times round loops told apart: for what was found on a path that joining them
-// may have made. False when that would show nothing new.
-bool look_again(Analysis& analysis, const std::set<const warp::WarpGraph*>& warps);
-
-std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block,
-                                  ptx::Dimensions cluster, const JointSetting& setting = {});
+// `block` and `cluster`: what the command line states, for kernels that state none.
+Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions block, ptx::Dimensions cluster,
+                 const JointSetting& setting = {});
 
 }  // namespace tmemlint::cluster

@@ -141,7 +141,7 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   wish_came(unusual, first == wish);
   if (state_.nothing_new) return false;
   note_guess(t.term);
-  scene_.log.add_decision(scene_.code.graph->blocks[block].ender, first);
+  scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first);
   (first ? t.yes : t.no) |= t.unknown;
   return true;
 }
@@ -172,7 +172,7 @@ void Decisions::note_other_trips(F&& way) {
 
 // The way of a branch that leaves a loop on one of its ways; nothing for other branches.
 std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, bool* unusual) {
-  const kernel::Graph& graph = *scene_.code.graph;
+  const kernel::Graph& graph = scene_.kernel.graph;
   const kernel::Control& control = scene_.facts.branches.control();
   const kernel::Block& block = graph.blocks[b];
   const uint32_t s0 = block.successors[0];
@@ -206,7 +206,7 @@ bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
   if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
   // What memory holds is not the number that the kernel itself takes for "none yet".
   if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) return none_yet == 1;
-  const kernel::Block& block = scene_.code.graph->blocks[b];
+  const kernel::Block& block = scene_.kernel.graph.blocks[b];
   const BranchFacts& branches = scene_.facts.branches;
   const std::array<uint32_t, 2> ahead = branches.protocol_ahead(b);
   const bool exit_first = branches.control().can_exit[block.successors[0]];
@@ -234,7 +234,7 @@ bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
 }
 
 void Decisions::note_ways(const WarpState& w, uint32_t block, const Truth& t) {
-  const kernel::Graph& graph = *scene_.code.graph;
+  const kernel::Graph& graph = scene_.kernel.graph;
   const auto ways = static_cast<uint8_t>((t.yes != 0 ? 1 : 0) | (t.no != 0 ? 2 : 0));
   if ((ways & ~state_.went[block]) == 0) return;
   const uint32_t loop = warp::headed(graph, block);

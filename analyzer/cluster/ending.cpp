@@ -33,12 +33,12 @@ int says(const Mbarrier& b) {
 
 }  // namespace
 
-void Ending::note_hang() {
+void ScenarioEnding::note_hang() {
   for (const WarpState& w : state_.warps) {
     const auto* columns = w.wait ? std::get_if<WaitForColumns>(&*w.wait) : nullptr;
     if (columns == nullptr) continue;
     scene_.log.add(
-        BlockedAlloc{{scene_.code.instruction_of(w.step), w.id}, columns->asked, columns->live, columns->capacity});
+        BlockedAlloc{{scene_.instruction_of(w.step), w.id}, columns->asked, columns->live, columns->capacity});
     return;
   }
   Hang hang;
@@ -46,7 +46,7 @@ void Ending::note_hang() {
   const auto add = [&](const WarpState& w, uint32_t step, const Wait& wait) {
     // Lanes that only wait for others of their warp say nothing.
     if (std::holds_alternative<WaitForLanes>(wait)) return;
-    hang.blocked.push_back({{scene_.code.instruction_of(step), w.id}, kind_of(wait)});
+    hang.blocked.push_back({{scene_.instruction_of(step), w.id}, kind_of(wait)});
     addresses.push_back(address_of(wait));
   };
   for (const WarpState& w : state_.warps) {
@@ -59,7 +59,7 @@ void Ending::note_hang() {
   note_hang_of(std::move(hang), addresses);
 }
 
-void Ending::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
+void ScenarioEnding::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
   const Mbarrier* short_of = nullptr;
   for (size_t n = 0; n < hang.blocked.size(); ++n) {
     if (hang.blocked[n].kind != WaitKind::kMbarrier) continue;
@@ -80,7 +80,7 @@ void Ending::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
     hang.last_arrival = short_of->last_arrive;
   }
   const DecisionState& decisions = state_.decisions;
-  const kernel::Launch& launch = scene_.code.launch;
+  const kernel::Launch& launch = scene_.launch;
   hang.guessed_data = decisions.guessed_data;
   hang.policy_may_cause_it =
       !scene_.policy.flipped.empty() || (decisions.chose_trips && scene_.policy.trips < Policy{}.trips);
@@ -90,7 +90,7 @@ void Ending::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
   scene_.log.add(std::move(hang));
 }
 
-void Ending::note_end(bool complete) {
+void ScenarioEnding::note_end(bool complete) {
   note_unwritten_reads();
   note_arrivals();
   if (!complete) return;
@@ -99,7 +99,7 @@ void Ending::note_end(bool complete) {
   note_allocations();
 }
 
-void Ending::note_unwritten_reads() {
+void ScenarioEnding::note_unwritten_reads() {
   // A loop that writes Tensor Memory, and that this scenario never enters.
   const std::vector<std::vector<uint32_t>>& loops = scene_.facts.branches.loop_writers();
   const bool loop_never_ran = std::any_of(loops.begin(), loops.end(), [&](const std::vector<uint32_t>& writers) {
@@ -125,7 +125,7 @@ void Ending::note_unwritten_reads() {
 // A barrier that nobody waits on has no rounds. And how many bytes each copy brings is not known: a round is over here
 // when those of its own CTA are there. One that also waits for what another CTA copies comes after what that CTA had
 // waited for.
-void Ending::note_arrivals() {
+void ScenarioEnding::note_arrivals() {
   std::set<uint32_t> waited_for;  // inits
   std::set<uint32_t> ranks_that_wait_for_copies;
   for (const auto& [address, b] : state_.mbarriers.all()) {
@@ -141,7 +141,7 @@ void Ending::note_arrivals() {
   }
 }
 
-void Ending::note_in_flight() {
+void ScenarioEnding::note_in_flight() {
   Clock all(state_.warps.size());
   for (const WarpState& w : state_.warps) all.join(w.knowledge.any());
   for (const Operation& op : state_.tensor_memory.operations()) {
@@ -151,7 +151,7 @@ void Ending::note_in_flight() {
   }
 }
 
-void Ending::note_late_reaches() {
+void ScenarioEnding::note_late_reaches() {
   std::vector<Clock> by_rank(scene_.ranks, Clock(state_.warps.size()));
   std::vector<uint32_t> last_exit(scene_.ranks, kNone);
   for (const WarpState& w : state_.warps) {
@@ -169,7 +169,7 @@ void Ending::note_late_reaches() {
   }
 }
 
-void Ending::note_allocations() {
+void ScenarioEnding::note_allocations() {
   const std::vector<Allocation>& all = state_.tensor_memory.allocations();
   for (const Allocation& a : all) {
     if (a.live) scene_.log.add(LeftAllocated{a.alloc});

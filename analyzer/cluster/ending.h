@@ -5,9 +5,9 @@
 
 namespace tmemlint::cluster {
 
-class Ending {
+class ScenarioEnding {
 public:
-  explicit Ending(Scene& scene) : scene_(scene), state_(scene.state) {}
+  explicit ScenarioEnding(Scene& scene) : scene_(scene), state_(scene.state) {}
 
   // No warp can go on, and some have not come to their end.
   void note_hang();

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 
-#include "analyzer/cluster/analysis.h"
 #include "analyzer/cluster/global_words.h"
 #include "analyzer/cluster/scenario_run.h"
 
@@ -145,17 +144,10 @@ private:
 
 }  // namespace
 
-Joint run_jointly(const Analysis& analysis, const JointSetting& setting) {
-  KernelCode code;
-  code.module = analysis.module;
-  code.graph = &analysis.graph;
-  code.program = analysis.program.get();
-  code.terms = analysis.terms.get();
-  code.replays = analysis.replays.get();
-  code.launch = analysis.launch;
-  const KernelFacts facts(code);
-  const uint32_t first = analysis.tcgen05.empty() ? kNone : analysis.tcgen05.front();
-  if (analysis.launch.ctas() > kMaxRanks && facts.uses_cluster) {
+Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const JointSetting& setting) {
+  const KernelFacts facts(kernel, launch);
+  const uint32_t first = kernel.tcgen05.empty() ? kNone : kernel.tcgen05.front();
+  if (launch.ctas() > kMaxRanks && facts.uses_cluster) {
     Joint out;
     out.uncertain.push_back(
         {first, "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});

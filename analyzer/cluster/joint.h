@@ -10,9 +10,11 @@
 #include <memory>
 #include <vector>
 
+#include "analyzer/cluster/compiled_kernel.h"
 #include "analyzer/cluster/footprints.h"
 #include "analyzer/cluster/observation_log.h"
 #include "analyzer/cluster/observations.h"
+#include "analyzer/kernel/launch.h"
 #include "analyzer/warp/events.h"
 
 namespace tmemlint::cluster {
@@ -38,7 +40,6 @@ struct JointSetting {
   bool usual_only = false;  // the first scenario and no other
 };
 
-struct Analysis;
-Joint run_jointly(const Analysis& analysis, const JointSetting& setting);
+Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const JointSetting& setting);
 
 }  // namespace tmemlint::cluster

@@ -7,8 +7,8 @@ namespace tmemlint::cluster {
 namespace {
 
 // Adds to each block what lies between it and the block where its pruned ways meet: no warp executes that step by step.
-void add_pruned(const KernelCode& code, std::vector<GlobalOrder>& orders) {
-  const kernel::Graph& g = *code.graph;
+void add_pruned(const CompiledKernel& code, std::vector<GlobalOrder>& orders) {
+  const kernel::Graph& g = code.graph;
   const std::vector<GlobalOrder> own = orders;
   for (uint32_t b = 0; b < g.blocks.size(); ++b) {
     const uint32_t end = code.program->code[b].skip_to;
@@ -30,7 +30,7 @@ void add_pruned(const KernelCode& code, std::vector<GlobalOrder>& orders) {
 // Releases and acquires of words of global memory (memory consistency model of the ISA): by atomics, and by loads and
 // stores that say so; by relaxed and volatile ones where the kernel has fences. Many of them are no steps of the
 // program, since what global memory holds is not known.
-std::vector<GlobalOrder> find_global_orders(const KernelCode& code) {
+std::vector<GlobalOrder> find_global_orders(const CompiledKernel& code) {
   const std::vector<program::Meaning>& meanings = code.program->meanings;
   const bool fences =
       std::any_of(meanings.begin(), meanings.end(), [](const program::Meaning& m) { return m.memory_fence; });
@@ -48,7 +48,7 @@ std::vector<GlobalOrder> find_global_orders(const KernelCode& code) {
     any.acquires = any.acquires || acquires;
   }
   if (!any.releases || !any.acquires) return {};
-  const kernel::Graph& g = *code.graph;
+  const kernel::Graph& g = code.graph;
   std::vector<GlobalOrder> out(g.blocks.size());
   for (uint32_t b = 0; b < g.blocks.size(); ++b) {
     for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
@@ -63,11 +63,11 @@ std::vector<GlobalOrder> find_global_orders(const KernelCode& code) {
 
 }  // namespace
 
-KernelFacts::KernelFacts(const KernelCode& kernel)
-    : code(kernel), branches(*kernel.program), global_orders(find_global_orders(kernel)) {
-  const std::vector<program::Step>& steps = kernel.program->steps;
+KernelFacts::KernelFacts(const CompiledKernel& compiled, const kernel::Launch& of)
+    : kernel(compiled), launch(of), branches(*compiled.program), global_orders(find_global_orders(compiled)) {
+  const std::vector<program::Step>& steps = compiled.program->steps;
   uses_cluster = std::any_of(steps.begin(), steps.end(), [&](const program::Step& s) {
-    return s.instruction < kernel.module->instructions.size() && kernel.meaning_of(s.instruction).may_leave_cta;
+    return s.instruction < compiled.module->instructions.size() && compiled.meaning_of(s.instruction).may_leave_cta;
   });
 }
 

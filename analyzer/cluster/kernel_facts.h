@@ -5,27 +5,11 @@
 #include <vector>
 
 #include "analyzer/cluster/branch_facts.h"
+#include "analyzer/cluster/compiled_kernel.h"
 #include "analyzer/cluster/last_stores.h"
 #include "analyzer/kernel/launch.h"
-#include "analyzer/program/program.h"
-#include "analyzer/warp/replays.h"
 
 namespace tmemlint::cluster {
-
-// The compiled kernel that the warps of a run execute. What it refers to outlives every run.
-struct KernelCode {
-  const ptx::Module* module = nullptr;
-  const kernel::Graph* graph = nullptr;
-  const program::Program* program = nullptr;
-  value::Terms* terms = nullptr;     // grows as warps compute
-  warp::Replays* replays = nullptr;  // likewise
-  kernel::Launch launch;
-
-  uint32_t instruction_of(uint32_t step) const { return program->steps[step].instruction; }
-  const program::Meaning& meaning_of(uint32_t instruction) const {
-    return program->meanings[module->instructions[instruction].opcode];
-  }
-};
 
 // What a block does to words of global memory that orders warps.
 struct GlobalOrder {
@@ -33,9 +17,11 @@ struct GlobalOrder {
 };
 
 struct KernelFacts {
-  explicit KernelFacts(const KernelCode& code);
+  // What is referred to outlives every run.
+  KernelFacts(const CompiledKernel& kernel, const kernel::Launch& launch);
 
-  KernelCode code;
+  const CompiledKernel& kernel;
+  kernel::Launch launch;
   BranchFacts branches;
   // By block, with what is left out behind it; empty if no two warps can meet by words of global memory.
   std::vector<GlobalOrder> global_orders;

@@ -21,7 +21,7 @@ void LaneGroups::blend_into(LaneGroup& group, uint32_t lanes) {
 
 void LaneGroups::go_to(std::vector<LaneGroup>& groups, uint32_t from, uint32_t block, uint32_t lanes) {
   if (lanes == 0) return;
-  const kernel::Graph& graph = *scene_.code.graph;
+  const kernel::Graph& graph = scene_.kernel.graph;
   const warp::Waiting at = warp::waiting_at(graph, from, block, lanes);
   for (LaneGroup& g : groups) {
     if (g.at.block != at.block || g.at.again != at.again || g.parked) continue;
@@ -76,7 +76,7 @@ void LaneGroups::follow(std::vector<LaneGroup> groups) {
 void LaneGroups::begin_block() {
   LaneGroup& front = w_.groups.front();
   machine_.present = front.at.lanes;
-  const uint32_t loop = warp::headed(*scene_.code.graph, front.at.block);
+  const uint32_t loop = warp::headed(scene_.kernel.graph, front.at.block);
   if (loop != kNone) {
     w_.rounds[loop] = front.at.again ? w_.rounds[loop] + 1 : 0;
     front.at.again = false;

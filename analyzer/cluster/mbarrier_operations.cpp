@@ -8,7 +8,7 @@ namespace tmemlint::cluster {
 
 using program::Arg;
 using value::Value;
-using Action = program::Mbarrier;
+using MbarrierAction = program::Mbarrier;
 
 MbarrierOperations::Operands MbarrierOperations::operands_of(Execution& e) const {
   Operands o;
@@ -33,20 +33,20 @@ Outcome MbarrierOperations::execute(Execution& e) {
   if (o.at == kNone) return Done{};
   e.warp.knowledge.tick();
   switch (e.meaning.mbarrier) {
-    case Action::kTestWait:
-    case Action::kTryWait:
+    case MbarrierAction::kTestWait:
+    case MbarrierAction::kTryWait:
       return wait(e, o);
-    case Action::kPendingCount:
+    case MbarrierAction::kPendingCount:
       write_result(e, o, e.machine.unknown(e.number, 0, value::Uniformity::kWarp, 32), e.lanes);
       return Done{};
-    case Action::kInit:
-    case Action::kInvalidate:
-    case Action::kArrive:
-    case Action::kArriveDrop:
-    case Action::kExpectTx:
-    case Action::kArriveExpectTx:
-    case Action::kCompleteTx:
-    case Action::kAsyncArrive:
+    case MbarrierAction::kInit:
+    case MbarrierAction::kInvalidate:
+    case MbarrierAction::kArrive:
+    case MbarrierAction::kArriveDrop:
+    case MbarrierAction::kExpectTx:
+    case MbarrierAction::kArriveExpectTx:
+    case MbarrierAction::kCompleteTx:
+    case MbarrierAction::kAsyncArrive:
       return signal(e, o);
   }
   return Done{};
@@ -141,31 +141,31 @@ Outcome MbarrierOperations::signal(Execution& e, const Operands& o) {
     rest &= ~group;
   }
   switch (e.meaning.mbarrier) {
-    case Action::kArrive:
-    case Action::kArriveExpectTx:
-    case Action::kArriveDrop:
+    case MbarrierAction::kArrive:
+    case MbarrierAction::kArriveExpectTx:
+    case MbarrierAction::kArriveDrop:
       state_.tensor_memory.note_arrival(e.warp, e.instruction());
       scene_.log.add_line(e.warp.id, e.instruction());
       break;
-    case Action::kInit:
-    case Action::kInvalidate:
-    case Action::kExpectTx:
-    case Action::kCompleteTx:
-    case Action::kTestWait:
-    case Action::kTryWait:
-    case Action::kPendingCount:
-    case Action::kAsyncArrive:
+    case MbarrierAction::kInit:
+    case MbarrierAction::kInvalidate:
+    case MbarrierAction::kExpectTx:
+    case MbarrierAction::kCompleteTx:
+    case MbarrierAction::kTestWait:
+    case MbarrierAction::kTryWait:
+    case MbarrierAction::kPendingCount:
+    case MbarrierAction::kAsyncArrive:
       break;
   }
   return Done{};
 }
 
 Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t group, bool first) {
-  const Action action = e.meaning.mbarrier;
+  const MbarrierAction action = e.meaning.mbarrier;
   const auto address = decisions_.number(e.machine, o.address, group & (~group + 1), 32, true);
   if (!address) return Unknown{e.instruction(), "which mbarrier this is about is not known"};
   const auto at = static_cast<uint32_t>(*address);
-  if (action == Action::kInit) return init(e, o, group, at);
+  if (action == MbarrierAction::kInit) return init(e, o, group, at);
   const bool own = rank_of(at) == e.warp.id.rank;
   if (!own) {
     const auto reached = reach(scene_, e, at, 0);
@@ -173,36 +173,36 @@ Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t
   }
   Mbarrier* b = state_.mbarriers.find(at);
   if (b == nullptr) {
-    if (action == Action::kInvalidate) return Done{};
+    if (action == MbarrierAction::kInvalidate) return Done{};
     if (first && own) return WaitForInit{at};
     return Unknown{e.instruction(), "the mbarrier was not seen to be initialised"};
   }
   switch (action) {
-    case Action::kInvalidate:
+    case MbarrierAction::kInvalidate:
       b->live = false;
       return Done{};
-    case Action::kCompleteTx:
+    case MbarrierAction::kCompleteTx:
       b->copied = true;
       state_.changes.phase = b->settle() || state_.changes.phase;
       return Done{};
-    case Action::kExpectTx:
+    case MbarrierAction::kExpectTx:
       b->expects = true;
       b->announced = e.instruction();
       return Done{};
-    case Action::kAsyncArrive:
+    case MbarrierAction::kAsyncArrive:
       arrive_asynchronously(e, group, at, *b);
       return Done{};
-    case Action::kArriveExpectTx:
+    case MbarrierAction::kArriveExpectTx:
       b->expects = true;
       b->announced = e.instruction();
       return arrive(e, o, group, at, *b);
-    case Action::kArrive:
-    case Action::kArriveDrop:
+    case MbarrierAction::kArrive:
+    case MbarrierAction::kArriveDrop:
       return arrive(e, o, group, at, *b);
-    case Action::kInit:
-    case Action::kTestWait:
-    case Action::kTryWait:
-    case Action::kPendingCount:
+    case MbarrierAction::kInit:
+    case MbarrierAction::kTestWait:
+    case MbarrierAction::kTryWait:
+    case MbarrierAction::kPendingCount:
       break;
   }
   return Done{};
@@ -242,7 +242,7 @@ void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t grou
 // as those do that are more than the round still expects.
 void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals) {
   scene_.log.count_decided();
-  if (scene_.code.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
+  if (scene_.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
   Arrival seen;
   seen.arrival = e.site();
   seen.barrier_rank = rank_of(address);
@@ -258,7 +258,7 @@ void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint
 Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t group, uint32_t address, Mbarrier& b) {
   uint32_t count = 1;
   const Arg* count_arg = scene_.arg(e.step, o.at + 1);
-  if (e.meaning.mbarrier != Action::kArriveExpectTx && o.has_count && count_arg->kind != Arg::Kind::kSink) {
+  if (e.meaning.mbarrier != MbarrierAction::kArriveExpectTx && o.has_count && count_arg->kind != Arg::Kind::kSink) {
     const auto c = decisions_.number(e.machine, o.count, group & (~group + 1), 32);
     if (!c) return Unknown{e.instruction(), "how many arrivals this is is not known"};
     count = static_cast<uint32_t>(*c);
@@ -269,7 +269,7 @@ Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t gro
   if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();
   check_round(e, b, address, count);
   b.current.push_back(e.event());
-  if (e.meaning.mbarrier == Action::kArriveDrop) b.count -= count;
+  if (e.meaning.mbarrier == MbarrierAction::kArriveDrop) b.count -= count;
   if (b.arrive(count, e.warp.knowledge.hand_on(e.meaning.relaxed), e.instruction())) state_.changes.phase = true;
   return Done{};
 }

@@ -15,9 +15,8 @@ using value::Value;
 
 namespace {
 
-// Times that warps which poll are let go on because nobody else can. A loop that acquires words of global memory half
-// as often as that is none that waits for something.
-constexpr unsigned kMostPolls = 1000;
+// A loop that acquires words of global memory as often as this is none that waits for something.
+constexpr unsigned kMostWaitsForGlobal = kMostPolls / 2;
 constexpr unsigned kMostBytesOfValue = 8;
 
 bool is_shared(const Value& address) {
@@ -292,7 +291,7 @@ Outcome MemoryOperations::order_globally(WarpState& w, const GlobalOrder& order)
     state_.guesses_contradict = true;
     scene_.log.set_doubtful();
   }
-  if (acquires && alone && !w.poll_released && state_.polls_released < kMostPolls / 2) return WaitForWord{};
+  if (acquires && alone && !w.poll_released && state_.polls_released < kMostWaitsForGlobal) return WaitForWord{};
   w.poll_released = false;
   w.reached_global = false;
   if (acquires) w.knowledge.learn(*state_.released_globally);

@@ -34,7 +34,7 @@ public:
   value::Value load_global(const value::Value& address, unsigned index, unsigned width) override;
 
 private:
-  uint32_t here() const { return scene_.code.instruction_of(current_->step); }
+  uint32_t here() const { return scene_.instruction_of(current_->step); }
   WarpEvent tick_access();
   void note_slot_read(SharedWord& word);
   uint32_t note_slot_write(uint32_t address, unsigned bytes);

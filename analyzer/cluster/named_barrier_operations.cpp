@@ -7,7 +7,7 @@
 namespace tmemlint::cluster {
 
 using program::Arg;
-using Action = program::Barrier;
+using BarrierAction = program::Barrier;
 
 // --- bar, barrier ---
 
@@ -17,7 +17,7 @@ std::optional<std::pair<uint32_t, uint32_t>> BarrierOperations::id_and_count(Exe
   const Arg* id_arg = scene_.arg(e.step, first);
   const Arg* count_arg = scene_.arg(e.step, first + 1);
   // Of bar.red the operand behind the number is the predicate, unless there are more.
-  if (e.meaning.barrier == Action::kReduce && e.step.argument_count <= first + 2u) count_arg = nullptr;
+  if (e.meaning.barrier == BarrierAction::kReduce && e.step.argument_count <= first + 2u) count_arg = nullptr;
   const auto number = [&](const Arg* arg) -> std::optional<uint64_t> {
     if (arg == nullptr) return 0;
     return decisions_.number(e.machine, e.machine.read(*arg), e.lanes, 32);
@@ -59,7 +59,7 @@ void BarrierOperations::write_reduction(Execution& e, uint32_t id, uint32_t gene
 }
 
 Outcome BarrierOperations::named(Execution& e) {
-  if (e.meaning.barrier == Action::kWarp) return Done{};
+  if (e.meaning.barrier == BarrierAction::kWarp) return Done{};
   Outcome open;
   const auto barrier = id_and_count(e, &open);
   if (!barrier) return open;
@@ -75,9 +75,9 @@ Outcome BarrierOperations::named(Execution& e) {
   scene_.log.add_line(e.warp.id, e.instruction(), [&, id = id] { return "barrier " + std::to_string(id); });
   scene_.log.count_decided();
   const uint32_t generation = b.generation;
-  if (e.meaning.barrier == Action::kReduce) write_reduction(e, id, generation);
+  if (e.meaning.barrier == BarrierAction::kReduce) write_reduction(e, id, generation);
   complete_named(rank, id);
-  if (e.meaning.barrier == Action::kArrive) return Done{};
+  if (e.meaning.barrier == BarrierAction::kArrive) return Done{};
   return WaitForNamedBarrier{id, generation};
 }
 

@@ -7,7 +7,7 @@ namespace tmemlint::cluster {
 std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t address, uint32_t commit) {
   const uint32_t rank = rank_of(address);
   if (rank == e.warp.id.rank) return kNone;
-  if (rank >= scene.ranks && scene.code.launch.cluster_is_guess()) {
+  if (rank >= scene.ranks && scene.launch.cluster_is_guess()) {
     return Unknown{e.instruction(), "this reaches CTA " + std::to_string(rank) +
                                         " of a cluster that was assumed to have " + std::to_string(scene.ranks) +
                                         " CTAs; give --cluster"};

@@ -23,6 +23,9 @@
 
 namespace tmemlint::cluster {
 
+// Times that warps which poll are let go on because nobody else can.
+constexpr unsigned kMostPolls = 1000;
+
 // An arrival that comes when it comes.
 struct AsyncArrival {
   enum class Kind : uint8_t { kCommit, kCopy, kArrive } kind = Kind::kCommit;
@@ -145,6 +148,8 @@ struct RunState {
   uint64_t steps = 0;           // warp-instructions executed
   uint64_t work = 0;            // of deciding what is unknown, in steps
   uint64_t spared = 0;          // steps that were only replayed
+  // What the scenario has cost so far: what is only replayed counts little.
+  uint64_t cost() const { return steps + work - spared; }
 
   ObservationLog log;
 };

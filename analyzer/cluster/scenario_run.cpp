@@ -14,7 +14,7 @@ WarpState first_state(const Scene& scene, const WarpId& id, size_t warps, warp::
   w.id = id;
   w.index = id.rank * scene.warps_per_cta + id.number;
   w.knowledge = WarpKnowledge(w.index, warps);
-  w.rounds.assign(scene.code.graph->loops.size(), 0);
+  w.rounds.assign(scene.kernel.graph.loops.size(), 0);
   w.loads = PendingLoads(scene.program.loads.size());
   w.step = scene.program.code[0].first;
   std::swap(w.registers, machine.registers);
@@ -30,21 +30,29 @@ WarpState first_state(const Scene& scene, const WarpId& id, size_t warps, warp::
   return w;
 }
 
-void set_up(Scene& scene) {
-  const kernel::Launch& launch = scene.code.launch;
+void make_machines(Scene& scene) {
+  const kernel::Launch& launch = scene.launch;
   scene.warps_per_cta = launch.warps();
   // CTAs that never reach each other are all the same.
   scene.ranks = scene.facts.uses_cluster ? std::max(1u, launch.ctas()) : 1;
-  const size_t warps = size_t{scene.ranks} * scene.warps_per_cta;
-  scene.state.tensor_memory = TensorMemory(scene.ranks, warps);
-  scene.state.decisions.went.assign(scene.code.graph->blocks.size(), 0);
-  scene.state.warps.reserve(warps);
   for (uint32_t rank = 0; rank < scene.ranks; ++rank) {
     for (uint32_t number = 0; number < scene.warps_per_cta; ++number) {
       scene.machines.push_back(std::make_unique<warp::Machine>(scene.program, scene.terms, launch, rank, number,
                                                                std::vector<const warp::SharedWrites*>{}));
       scene.machines.back()->facts.unlimited = true;
-      scene.state.warps.push_back(first_state(scene, {rank, number}, warps, *scene.machines.back()));
+    }
+  }
+}
+
+void set_first_state(Scene& scene) {
+  const size_t warps = scene.machines.size();
+  scene.state.tensor_memory = TensorMemory(scene.ranks, warps);
+  scene.state.decisions.went.assign(scene.kernel.graph.blocks.size(), 0);
+  scene.state.warps.reserve(warps);
+  for (uint32_t rank = 0; rank < scene.ranks; ++rank) {
+    for (uint32_t number = 0; number < scene.warps_per_cta; ++number) {
+      warp::Machine& machine = *scene.machines[scene.state.warps.size()];
+      scene.state.warps.push_back(first_state(scene, {rank, number}, warps, machine));
     }
   }
 }
@@ -58,13 +66,13 @@ void mark_contradictions(RunState& state) {
   state.log.mark_doubtful_after(contradiction);
 }
 
-Scenario describe(const Scene& scene, const Scheduler& scheduler, bool excused) {
+Scenario describe(const Scene& scene, const Progress& progress, bool excused) {
   RunState& state = scene.state;
   Scenario out;
   out.usual = scene.policy.usual();
   out.idle = state.tensor_memory.operations().empty();
   out.contradictory = state.guesses_contradict;
-  out.complete = scheduler.complete();
+  out.complete = progress.complete;
   out.stopped = !out.complete && !state.decisions.nothing_new && !excused;
   out.decisions = std::move(scene.log.decisions());
   out.freed = std::move(state.freed);
@@ -87,34 +95,54 @@ const Hang* hang_of(ObservationLog& log) {
 
 }  // namespace
 
-ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints) {
-  RunState state(*facts.code.terms);
-  state.log = ObservationLog(setting.log);
-  Scene scene(facts, setting.policy, state, footprints);
-  set_up(scene);
-  Scheduler scheduler(scene, setting.budget);
-  scheduler.run();
-  Ending ending(scene);
-  if (scheduler.stuck()) ending.note_hang();
-  ending.note_end(scheduler.complete());
-  mark_contradictions(state);
-  const Hang* hang = hang_of(state.log);
+ScenarioUnderWay::ScenarioUnderWay(const KernelFacts& facts, Policy policy, bool log, Footprints& footprints)
+    : policy_(std::move(policy)), state_(*facts.kernel.terms), scene_(facts, policy_, state_, footprints) {
+  state_.log = ObservationLog(log);
+  make_machines(scene_);
+  set_first_state(scene_);
+}
+
+ScenarioUnderWay::ScenarioUnderWay(const ScenarioUnderWay& other)
+    : policy_(other.policy_),
+      state_(other.state_),
+      scene_(other.scene_.facts, policy_, state_, other.scene_.footprints),
+      progress_(other.progress_) {
+  make_machines(scene_);
+}
+
+void ScenarioUnderWay::go_on(uint64_t budget) {
+  if (progress_.over()) return;
+  progress_ = Scheduler(scene_, budget).run();
+}
+
+ScenarioResult ScenarioUnderWay::finish() {
+  ScenarioEnding ending(scene_);
+  if (progress_.stuck) ending.note_hang();
+  ending.note_end(progress_.complete);
+  mark_contradictions(state_);
+  const Hang* hang = hang_of(state_.log);
   ScenarioResult out;
   out.short_of_warps = hang != nullptr && may_lack_warps(*hang);
-  out.scenario = describe(scene, scheduler, hang != nullptr && is_excused(*hang));
-  out.observed = std::move(state.log.observed());
-  out.uncertain = std::move(state.log.uncertain());
-  out.lines = std::move(state.log.lines());
-  out.choices = std::move(state.decisions.choices);
-  out.other_trips = std::move(state.decisions.other_trips);
-  out.selections = std::move(state.decisions.selections);
-  out.nothing_new = state.decisions.nothing_new;
-  out.over_budget = scheduler.over_budget();
-  out.asked = state.log.asked();
-  out.decided = state.log.decided();
-  out.steps = state.steps;
-  out.cost = scheduler.cost();
+  out.scenario = describe(scene_, progress_, hang != nullptr && is_excused(*hang));
+  out.observed = std::move(state_.log.observed());
+  out.uncertain = std::move(state_.log.uncertain());
+  out.lines = std::move(state_.log.lines());
+  out.choices = std::move(state_.decisions.choices);
+  out.other_trips = std::move(state_.decisions.other_trips);
+  out.selections = std::move(state_.decisions.selections);
+  out.nothing_new = state_.decisions.nothing_new;
+  out.over_budget = progress_.over_budget;
+  out.asked = state_.log.asked();
+  out.decided = state_.log.decided();
+  out.steps = state_.steps;
+  out.cost = state_.cost();
   return out;
+}
+
+ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints) {
+  ScenarioUnderWay scenario(facts, setting.policy, setting.log, footprints);
+  scenario.go_on(setting.budget);
+  return scenario.finish();
 }
 
 }  // namespace tmemlint::cluster

@@ -8,6 +8,7 @@
 #include "analyzer/cluster/joint.h"
 #include "analyzer/cluster/kernel_facts.h"
 #include "analyzer/cluster/policy.h"
+#include "analyzer/cluster/scheduler.h"
 
 namespace tmemlint::cluster {
 
@@ -31,7 +32,28 @@ struct ScenarioResult {
   uint64_t asked = 0, decided = 0, steps = 0, cost = 0;
 };
 
-// `footprints`: where accesses are noted, of all scenarios.
+// A scenario under way. A copy goes on from the same place by itself, so that scenarios can share their beginning.
+class ScenarioUnderWay {
+public:
+  // `facts` and `footprints` (where accesses are noted, of all scenarios) outlive it.
+  ScenarioUnderWay(const KernelFacts& facts, Policy policy, bool log, Footprints& footprints);
+  ScenarioUnderWay(const ScenarioUnderWay& other);
+  ScenarioUnderWay& operator=(const ScenarioUnderWay&) = delete;
+  ~ScenarioUnderWay() = default;
+
+  // Until it ends, or has cost so many warp-instructions in all, deciding included.
+  void go_on(uint64_t budget);
+  const RunState& state() const { return state_; }
+  // How it ended. Nothing can be done with it behind that.
+  ScenarioResult finish();
+
+private:
+  const Policy policy_;
+  RunState state_;
+  Scene scene_;
+  Progress progress_;
+};
+
 ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints);
 
 }  // namespace tmemlint::cluster

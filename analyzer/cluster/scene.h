@@ -39,18 +39,20 @@ struct Execution {
 };
 
 struct Scene {
-  Scene(const KernelFacts& kernel, const Policy& p, RunState& s, Footprints& f)
-      : facts(kernel),
-        code(kernel.code),
-        program(*kernel.code.program),
-        terms(*kernel.code.terms),
+  Scene(const KernelFacts& of, const Policy& p, RunState& s, Footprints& f)
+      : facts(of),
+        kernel(of.kernel),
+        launch(of.launch),
+        program(*of.kernel.program),
+        terms(*of.kernel.terms),
         policy(p),
         state(s),
         log(s.log),
         footprints(f) {}
 
   const KernelFacts& facts;
-  const KernelCode& code;
+  const CompiledKernel& kernel;
+  const kernel::Launch& launch;
   const program::Program& program;
   value::Terms& terms;
   const Policy& policy;
@@ -61,6 +63,7 @@ struct Scene {
   uint32_t warps_per_cta = 1;
   std::vector<std::unique_ptr<warp::Machine>> machines;  // by warp of the cluster
 
+  uint32_t instruction_of(uint32_t step) const { return program.steps[step].instruction; }
   warp::Machine& machine_of(const WarpState& w) { return *machines[w.index]; }
   WarpState& warp(uint32_t index) { return state.warps[index]; }
   const program::Arg* arg(const program::Step& step, uint32_t n) const {

@@ -19,8 +19,6 @@ namespace {
 
 // Steps that a warp takes before the others have their turn.
 constexpr uint64_t kQuantum = 20'000;
-// Times that warps which poll are let go on because nobody else can.
-constexpr unsigned kMostPolls = 1000;
 
 // Lends a warp's registers and memory, and what all warps have decided, to its machine.
 class Loan {
@@ -61,11 +59,11 @@ Scheduler::Scheduler(Scene& scene, uint64_t budget)
   for (const std::unique_ptr<warp::Machine>& machine : scene.machines) {
     machine->common = &memory_;
     machine->serial = &state_.serial;
-    machine->replays = scene.code.replays;
+    machine->replays = scene.kernel.replays.get();
   }
 }
 
-void Scheduler::run() {
+Progress Scheduler::run() {
   while (!stopped_) {
     bool any = false;
     for (WarpState& w : state_.warps) {
@@ -74,7 +72,7 @@ void Scheduler::run() {
     }
     if (stopped_ || any) continue;
     if (std::all_of(state_.warps.begin(), state_.warps.end(), [](const WarpState& w) { return w.over; })) {
-      complete_ = true;
+      progress_.complete = true;
       break;
     }
     if (copies_.deliver()) {
@@ -82,12 +80,14 @@ void Scheduler::run() {
       continue;
     }
     if (let_other_lanes_go_on() || release_polls()) continue;
-    stuck_ = true;
+    progress_.stuck = true;
     break;
   }
   // What was still under way comes in the end.
-  while (complete_ && copies_.deliver()) {
+  while (progress_.complete && copies_.deliver()) {
   }
+  progress_.open = stopped_ && !progress_.over_budget;
+  return progress_;
 }
 
 void Scheduler::stop(const Unknown& open) {
@@ -111,8 +111,8 @@ bool Scheduler::advance(WarpState& w) {
     const uint64_t tried = state_.decisions.model.attempts;
     leave(w, machine);
     state_.work += state_.decisions.model.attempts - tried;
-    if (cost() > budget_) {
-      over_budget_ = true;
+    if (state_.cost() > budget_) {
+      progress_.over_budget = true;
       stopped_ = true;
     }
   }
@@ -384,7 +384,7 @@ bool Scheduler::release_polls() {
 
 // The block that all of a warp's lanes go to, where nothing has to be decided for that.
 uint32_t Scheduler::only_way(warp::Machine& machine, uint32_t b) const {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   const program::Code& code = scene_.program.code[b];
   if (code.skip_to != kNone) return code.skip_to;
   if (block.ending == Ending::kJump && !block.successors.empty()) return block.successors[0];
@@ -396,7 +396,7 @@ uint32_t Scheduler::only_way(warp::Machine& machine, uint32_t b) const {
 
 void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   const uint32_t b = w.groups.front().at.block;
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   if (!scene_.facts.global_orders.empty()) {
     const Outcome outcome = memory_.order_globally(w, scene_.facts.global_orders[b]);
     if (!settle(w, outcome)) return;
@@ -404,7 +404,7 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   const uint32_t lanes = machine.active;
   LaneGroups groups(scene_, w);
   if (const uint32_t to = w.groups.size() == 1 ? only_way(machine, b) : kNone; to != kNone) {
-    w.groups.front().at = warp::waiting_at(*scene_.code.graph, b, to, lanes);
+    w.groups.front().at = warp::waiting_at(scene_.kernel.graph, b, to, lanes);
     groups.begin_block();
     return;
   }
@@ -441,7 +441,7 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
 
 // False where the scenario ends.
 bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_t lanes, std::vector<LaneGroup>& rest) {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   Value p = machine.read_register(scene_.program.code[b].condition);
   if (block.condition_negated) p = scene_.terms.apply({Op::kNot, 1, false, 0}, p);
   Truth t = machine.truth_of(p, lanes);
@@ -460,7 +460,7 @@ bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_
 
 bool Scheduler::branch_by_index(WarpState& w, warp::Machine& machine, uint32_t b, uint32_t lanes,
                                 std::vector<LaneGroup>& rest) {
-  const Block& block = scene_.code.graph->blocks[b];
+  const Block& block = scene_.kernel.graph.blocks[b];
   const Value index = machine.read_register(scene_.program.code[b].condition);
   LaneGroups groups(scene_, w);
   uint32_t left = lanes;

@@ -13,19 +13,22 @@
 
 namespace tmemlint::cluster {
 
+// How far a scenario has come.
+struct Progress {
+  bool complete = false;     // every warp came to its end
+  bool stuck = false;        // the warps that are left wait for what never comes
+  bool over_budget = false;  // it can go on with a larger budget
+  bool open = false;         // something that it cannot go on without is not known, or nothing new would follow
+  bool over() const { return complete || stuck || open; }
+};
+
 class Scheduler {
 public:
-  // `budget`: warp-instructions, deciding included. `scene` and `state` outlive it.
+  // `budget`: of RunState::cost. `scene` and its state outlive it.
   Scheduler(Scene& scene, uint64_t budget);
 
   // Until no warp can go on, the budget ends, or the scenario cannot be followed further.
-  void run();
-
-  bool complete() const { return complete_; }  // every warp came to its end
-  bool stuck() const { return stuck_; }        // the warps that are left wait for what never comes
-  bool over_budget() const { return over_budget_; }
-  // What counts against the budget: what is only replayed counts little.
-  uint64_t cost() const { return scene_.state.steps + scene_.state.work - scene_.state.spared; }
+  Progress run();
 
 private:
   bool advance(WarpState& w);
@@ -61,9 +64,7 @@ private:
   CopyOperations copies_;
   const uint64_t budget_;
   bool stopped_ = false;
-  bool complete_ = false;
-  bool stuck_ = false;
-  bool over_budget_ = false;
+  Progress progress_;
 };
 
 }  // namespace tmemlint::cluster

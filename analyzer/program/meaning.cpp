@@ -32,9 +32,19 @@ bool is_integer(Type t) {
     case Type::kS64:
     case Type::kPred:
       return true;
-    default:
+    case Type::kNone:
+    case Type::kF16:
+    case Type::kF16x2:
+    case Type::kBf16:
+    case Type::kBf16x2:
+    case Type::kF32:
+    case Type::kTf32:
+    case Type::kF64:
+    case Type::kB128:
+    case Type::kOther:
       return false;
   }
+  return false;
 }
 
 // The type suffixes of a spelling, in order.
@@ -451,6 +461,80 @@ Meaning decode_action(const Opcode& opcode, uint32_t number) {
 }
 
 }  // namespace
+
+bool is_protocol(Action action) {
+  switch (action) {
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kAsyncCopy:
+      return true;
+    case Action::kNothing:
+    case Action::kPure:
+    case Action::kCompare:
+    case Action::kMulAdd:
+    case Action::kMove:
+    case Action::kConvert:
+    case Action::kToShared:
+    case Action::kFromShared:
+    case Action::kMapRank:
+    case Action::kShuffle:
+    case Action::kVote:
+    case Action::kElect:
+    case Action::kReduce:
+    case Action::kActiveMask:
+    case Action::kLoad:
+    case Action::kStore:
+    case Action::kGeneric:
+    case Action::kFresh:
+    case Action::kProxyFence:
+    case Action::kGridDependency:
+      return false;
+  }
+  return false;
+}
+
+bool computes_registers(Action action) {
+  switch (action) {
+    case Action::kPure:
+    case Action::kCompare:
+    case Action::kMulAdd:
+    case Action::kMove:
+    case Action::kConvert:
+    case Action::kToShared:
+    case Action::kFromShared:
+      return true;
+    case Action::kNothing:
+    case Action::kMapRank:
+    case Action::kShuffle:
+    case Action::kVote:
+    case Action::kElect:
+    case Action::kReduce:
+    case Action::kActiveMask:
+    case Action::kLoad:
+    case Action::kStore:
+    case Action::kGeneric:
+    case Action::kFresh:
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kProxyFence:
+    case Action::kAsyncCopy:
+    case Action::kGridDependency:
+      return false;
+  }
+  return false;
+}
+
+bool is_event(const Meaning& m) {
+  // Words of shared memory that warps poll.
+  if (m.atomic != Atomic::kNone && m.space != MemorySpace::kGlobal) return true;
+  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
+    return true;
+  return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
+}
 
 Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   Meaning m = decode_action(opcode, number);

@@ -126,9 +126,14 @@ std::span<const FieldRow> fields_of(MmaKind kind) {
     case MmaKind::kMxf4:
     case MmaKind::kMxf4nvf4:
       return kMxf4Fields;
-    default:
+    case MmaKind::kF16:
+    case MmaKind::kTf32:
+    case MmaKind::kF8f6f4:
+    case MmaKind::kI8:
+    case MmaKind::kTi16:
       return kPlainFields;
   }
+  return {};
 }
 
 uint64_t extract(uint64_t word, unsigned lo, unsigned hi) {
@@ -157,9 +162,11 @@ sv ab_type(MmaKind kind, uint64_t value) {
     case MmaKind::kMxf4:
     case MmaKind::kMxf4nvf4:
       return value == 1 ? "e2m1" : "";
-    default:
+    case MmaKind::kTi16:  // which value its one type has is not in the text
+    case MmaKind::kNone:
       return "";
   }
+  return "";
 }
 sv ab_types(MmaKind kind) {
   switch (kind) {
@@ -172,9 +179,14 @@ sv ab_types(MmaKind kind) {
     case MmaKind::kF8f6f4:
     case MmaKind::kMxf8f6f4:
       return "0 (e4m3), 1 (e5m2), 3 (e2m3), 4 (e3m2) or 5 (e2m1)";
-    default:
+    case MmaKind::kMxf4:
+    case MmaKind::kMxf4nvf4:
       return "1 (e2m1)";
+    case MmaKind::kTi16:
+    case MmaKind::kNone:
+      break;
   }
+  return "";
 }
 
 sv d_type(uint64_t value) {
@@ -290,107 +302,138 @@ std::vector<DescriptorField> decode_smem_descriptor(uint64_t descriptor) {
   return out;
 }
 
-std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::string_view target) {
-  std::vector<std::string> out;
-  const auto rows = fields_of(form.kind);
-  if (rows.empty()) return out;
-  const std::string kind = kind_text(form.kind);
-  const auto get = [&](sv name) { return field(idesc, rows, name); };
-  const std::string group = form.cta_group == 2 ? " in a CTA pair" : "";
-  const std::string instruction = kind + (form.weight_stationary ? " in mma.ws" : "") + group;
-  const std::string of = " of " + instruction;
-  const std::string is_not_legal = " is not legal for " + instruction + (form.sparse ? ", sparse" : "");
+namespace {
 
-  for (const FieldRow& row : rows) {
-    const bool reserved = row.kind == FieldKind::kReserved || (row.reserved_before_sm107 && !is_107(target));
-    if (reserved && extract(idesc, row.lo, row.hi) != 0) {
-      out.push_back(bits_text(row.lo, row.hi) + of + (row.lo == row.hi ? " is" : " are") + " reserved and must be 0");
+// What is wrong with one instruction descriptor, field by field.
+class IdescJudge {
+public:
+  IdescJudge(uint32_t idesc, const Form& form, sv target)
+      : idesc_(idesc),
+        form_(form),
+        target_(target),
+        rows_(fields_of(form.kind)),
+        kind_(kind_text(form.kind)),
+        instruction_(kind_ + (form.weight_stationary ? " in mma.ws" : "") +
+                     (form.cta_group == 2 ? " in a CTA pair" : "")),
+        of_(" of " + instruction_) {}
+
+  std::vector<std::string> run() {
+    fixed_bits();
+    operand_types();
+    if (!is_mx(form_.kind)) plain_fields();
+    if (is_four_bit(form_.kind) && (get("transpose A") || get("transpose B"))) {
+      say(kind_ + " cannot transpose A or B (bits 15 and 16)");
+    }
+    shape();
+    if (is_mx(form_.kind)) scale_factors();
+    return std::move(out_);
+  }
+
+private:
+  uint64_t get(sv name) const { return field(idesc_, rows_, name); }
+  void say(std::string sentence) { out_.push_back(std::move(sentence)); }
+
+  void fixed_bits() {
+    for (const FieldRow& row : rows_) {
+      const bool reserved = row.kind == FieldKind::kReserved || (row.reserved_before_sm107 && !is_107(target_));
+      if (reserved && extract(idesc_, row.lo, row.hi) != 0) {
+        say(bits_text(row.lo, row.hi) + of_ + (row.lo == row.hi ? " is" : " are") + " reserved and must be 0");
+      }
+    }
+    if ((get("sparse") != 0) != form_.sparse) {
+      say(form_.sparse ? "bit 2 says dense, but the instruction is `.sp`"
+                       : "bit 2 says sparse, but the instruction is not `.sp`");
     }
   }
-  if ((get("sparse") != 0) != form.sparse) {
-    out.push_back(form.sparse ? "bit 2 says dense, but the instruction is `.sp`"
-                              : "bit 2 says sparse, but the instruction is not `.sp`");
-  }
 
-  const bool types_known = form.kind != MmaKind::kTi16;
-  if (types_known) {
+  void operand_types() {
+    if (form_.kind == MmaKind::kTi16) return;  // not in the text
     for (sv name : {sv("A type"), sv("B type")}) {
       const uint64_t value = get(name);
-      if (ab_type(form.kind, value).empty()) {
-        out.push_back(std::string(name) + " " + std::to_string(value) + " is none" + of + "; legal is " +
-                      std::string(ab_types(form.kind)));
-      }
+      if (!ab_type(form_.kind, value).empty()) continue;
+      say(std::string(name) + " " + std::to_string(value) + " is none" + of_ + "; legal is " +
+          std::string(ab_types(form_.kind)));
     }
   }
-  if (!is_mx(form.kind)) {
+
+  // Of the kinds without block scaling.
+  void plain_fields() {
     const uint64_t d = get("D type");
-    const bool integer = form.kind == MmaKind::kI8 || form.kind == MmaKind::kTi16;
-    if (integer ? d != 2 : form.kind == MmaKind::kTf32 ? d != 1 : d > 1) {
-      out.push_back("D type " + std::to_string(d) + (d_type(d).empty() ? "" : " (" + std::string(d_type(d)) + ")") +
-                    " is none" + of + "; legal is " +
-                    (integer                       ? "2 (s32)"
-                     : form.kind == MmaKind::kTf32 ? "1 (f32)"
-                                                   : "0 (f16) or 1 (f32)"));
+    const bool integer = form_.kind == MmaKind::kI8 || form_.kind == MmaKind::kTi16;
+    if (integer ? d != 2 : form_.kind == MmaKind::kTf32 ? d != 1 : d > 1) {
+      say("D type " + std::to_string(d) + (d_type(d).empty() ? "" : " (" + std::string(d_type(d)) + ")") + " is none" +
+          of_ + "; legal is " +
+          (integer                        ? "2 (s32)"
+           : form_.kind == MmaKind::kTf32 ? "1 (f32)"
+                                          : "0 (f16) or 1 (f32)"));
     }
-    if (form.kind == MmaKind::kF16 && d == 0 && (get("A type") == 1 || get("B type") == 1)) {
-      out.push_back("D is f16, but A or B is bf16: with a bf16 operand D is f32");
+    if (form_.kind == MmaKind::kF16 && d == 0 && (get("A type") == 1 || get("B type") == 1)) {
+      say("D is f16, but A or B is bf16: with a bf16 operand D is f32");
     }
-    if (get("saturate") && form.kind != MmaKind::kI8) out.push_back("bit 3 (saturate) is for .kind::i8 only");
-    if (form.sparse && get("sparsity selector") && (form.kind == MmaKind::kI8 || form.kind == MmaKind::kF8f6f4)) {
-      out.push_back("the sparsity selector" + of + " must be 0");
+    if (get("saturate") && form_.kind != MmaKind::kI8) say("bit 3 (saturate) is for .kind::i8 only");
+    if (form_.sparse && get("sparsity selector") && (form_.kind == MmaKind::kI8 || form_.kind == MmaKind::kF8f6f4)) {
+      say("the sparsity selector" + of_ + " must be 0");
     }
-    if (form.kind == MmaKind::kI8 && (get("negate A") || get("negate B"))) {
-      out.push_back(".kind::i8 cannot negate A or B (bits 13 and 14)");
+    if (form_.kind == MmaKind::kI8 && (get("negate A") || get("negate B"))) {
+      say(".kind::i8 cannot negate A or B (bits 13 and 14)");
     }
-  }
-  if (is_four_bit(form.kind) && (get("transpose A") || get("transpose B"))) {
-    out.push_back(kind + " cannot transpose A or B (bits 15 and 16)");
   }
 
-  const Shape shape = shape_of(idesc, form.kind);
-  if (!legal_m(shape.m, form)) {
-    out.push_back("M = " + std::to_string(shape.m) + is_not_legal + "; legal is " + legal_m_text(form));
-  } else if (form.ashift && shape.m != 128 && shape.m != 256) {
-    out.push_back("M = " + std::to_string(shape.m) + " is not legal with `.ashift`; legal is 128 or 256");
-  }
-  // The ISA's text does not say which N .kind::ti16 has. What a pair may have one CTA may have too: it is taken for one
-  // while that is unknown.
-  if (form.kind != MmaKind::kTi16) {
-    const bool bytes = form.kind == MmaKind::kI8 || (has_f8_types(form.kind) && get("B type") <= 1);
+  void shape() {
+    const std::string is_not_legal = " is not legal for " + instruction_ + (form_.sparse ? ", sparse" : "");
+    const Shape shape = shape_of(idesc_, form_.kind);
+    if (!legal_m(shape.m, form_)) {
+      say("M = " + std::to_string(shape.m) + is_not_legal + "; legal is " + legal_m_text(form_));
+    } else if (form_.ashift && shape.m != 128 && shape.m != 256) {
+      say("M = " + std::to_string(shape.m) + " is not legal with `.ashift`; legal is 128 or 256");
+    }
+    // The ISA's text does not say which N .kind::ti16 has. What a pair may have one CTA may have too: it is taken for
+    // one while that is unknown.
+    if (form_.kind == MmaKind::kTi16) return;
+    const bool bytes = form_.kind == MmaKind::kI8 || (has_f8_types(form_.kind) && get("B type") <= 1);
     const bool transposed_bytes = bytes && get("transpose B");
-    if (!legal_n(shape.n, form, transposed_bytes)) {
-      out.push_back("N = " + std::to_string(shape.n) + is_not_legal +
-                    (transposed_bytes && !form.weight_stationary ? ", B of bytes transposed" : "") + "; legal is " +
-                    legal_n_text(form, transposed_bytes));
-    }
+    if (legal_n(shape.n, form_, transposed_bytes)) return;
+    say("N = " + std::to_string(shape.n) + is_not_legal +
+        (transposed_bytes && !form_.weight_stationary ? ", B of bytes transposed" : "") + "; legal is " +
+        legal_n_text(form_, transposed_bytes));
   }
 
-  if (is_mx(form.kind)) {
+  void scale_factors() {
     const bool ue8m0 = get("scale type") == 1;
-    if (form.kind != MmaKind::kMxf4nvf4 && !ue8m0) {
-      out.push_back("the scale type" + of + " is 1 (ue8m0)");
-    } else if (form.kind == MmaKind::kMxf4nvf4 && !ue8m0 && form.scale_factors == 2 && !is_107(target)) {
-      out.push_back(
-          "scales of type ue4m3 need .block16 (.scale_vec::4X); with .block32 (.scale_vec::2X) they are ue8m0");
+    if (form_.kind != MmaKind::kMxf4nvf4 && !ue8m0) {
+      say("the scale type" + of_ + " is 1 (ue8m0)");
+    } else if (form_.kind == MmaKind::kMxf4nvf4 && !ue8m0 && form_.scale_factors == 2 && !is_107(target_)) {
+      say("scales of type ue4m3 need .block16 (.scale_vec::4X); with .block32 (.scale_vec::2X) they are ue8m0");
     }
-    const bool wide = is_four_bit(form.kind) && get("K selector");
+    const bool wide = is_four_bit(form_.kind) && get("K selector");
     if (wide) {
-      if (target != "sm_103a" && !is_107(target)) {
-        out.push_back("K = 96 (bit 31) exists on sm_103a and sm_107a only");
-      }
-      if (form.sparse) out.push_back("K = 96 (bit 31) is for dense matrices");
+      if (target_ != "sm_103a" && !is_107(target_)) say("K = 96 (bit 31) exists on sm_103a and sm_107a only");
+      if (form_.sparse) say("K = 96 (bit 31) is for dense matrices");
     }
     // How many sub-columns a scale vector takes decides at which it may begin.
-    const unsigned factors = wide ? form.scale_factors / 2u : form.scale_factors;
+    const unsigned factors = wide ? form_.scale_factors / 2u : form_.scale_factors;
     for (sv name : {sv("scale factor A id"), sv("scale factor B id")}) {
       const uint64_t id = get(name);
       if ((factors == 2 && id % 2 != 0) || (factors == 4 && id != 0)) {
-        out.push_back("the " + std::string(name) + " is " + std::to_string(id) +
-                      "; with this scale vector size it is " + (factors == 2 ? "0 or 2" : "0"));
+        say("the " + std::string(name) + " is " + std::to_string(id) + "; with this scale vector size it is " +
+            (factors == 2 ? "0 or 2" : "0"));
       }
     }
   }
-  return out;
+
+  uint32_t idesc_;
+  const Form& form_;
+  sv target_;
+  std::span<const FieldRow> rows_;
+  std::string kind_, instruction_, of_;
+  std::vector<std::string> out_;
+};
+
+}  // namespace
+
+std::vector<std::string> judge_idesc(uint32_t idesc, const Form& form, std::string_view target) {
+  if (fields_of(form.kind).empty()) return {};
+  return IdescJudge(idesc, form, target).run();
 }
 
 std::vector<std::string> judge_smem_descriptor(uint64_t descriptor, uint64_t known_mask, std::string_view target) {

@@ -29,6 +29,17 @@ constexpr auto kBits = [] {
   return bits;
 }();
 
+constexpr auto kIntegers = [] {
+  std::array<bool, kBits.size()> integers{};
+  for (const TypeName& name : kTypes) {
+    const char kind = name.suffix[0];
+    const bool is_number = name.suffix[1] >= '0' && name.suffix[1] <= '9';  // not "bf16"
+    integers[static_cast<size_t>(name.type)] =
+        (kind == 'b' || kind == 'u' || kind == 's') && is_number && name.bits <= 64;
+  }
+  return integers;
+}();
+
 // Types that are named in instructions or declarations but that nothing here computes with.
 constexpr std::array<std::string_view, 17> kOtherTypes = {
     "texref", "samplerref", "surfref", "e4m3",   "e5m2",   "e4m3x2", "e5m2x2", "e4m3x4", "e5m2x4",
@@ -38,6 +49,10 @@ constexpr std::array<std::string_view, 17> kOtherTypes = {
 
 unsigned bits(Type type) {
   return kBits[static_cast<size_t>(type)];
+}
+
+bool is_integer_type(Type type) {
+  return kIntegers[static_cast<size_t>(type)];
 }
 
 Type type_from_suffix(std::string_view suffix) {

@@ -48,7 +48,8 @@ enum class Type : uint8_t {
   kB128,
   kOther
 };
-unsigned bits(Type type);  // width in bits; 1 for kPred, 0 for kNone and kOther
+unsigned bits(Type type);         // width in bits; 1 for kPred, 0 for kNone and kOther
+bool is_integer_type(Type type);  // .b, .u or .s, of 8 to 64 bits
 // The type that a suffix without its dot names ("u32", "pred"), kNone when it names none.
 Type type_from_suffix(std::string_view suffix);
 

@@ -1,3 +1,4 @@
+// The file, the statements of the module, and functions up to their bodies.
 #include "analyzer/ptx/parser.h"
 
 #include <algorithm>
@@ -6,19 +7,13 @@
 
 namespace tmemlint::ptx {
 
-namespace {
-
-constexpr size_t kMaxErrors = 100;
-constexpr uint32_t kMaxNesting = 4096;  // of blocks; ptxas itself gives up below 3000
-
-}  // namespace
-
 Module parse(std::shared_ptr<const SourceText> source) {
   return Parser(std::move(source)).parse();
 }
 
-Parser::Parser(std::shared_ptr<const SourceText> source)
-    : source_(std::move(source)), lexer_(without_trailing_nuls(source_->text())) {}
+// ---- the file ----
+
+Parser::Parser(std::shared_ptr<const SourceText> source) : BodyParser(std::move(source)) {}
 
 Module Parser::parse() {
   module_.source = source_;
@@ -65,305 +60,285 @@ void Parser::reserve() {
   grow_opcodes();
 }
 
-// ---- bodies and statements ----
-
-void Parser::parse_body() {
-  next();
-  while (!is_end()) {
-    if (!token().is('}')) {
-      parse_statement();
-    } else if (close_block()) {
-      return;
-    }
-    if (std::exchange(is_body_left_, false)) return end_body();
-  }
-  error(token().span(),
-        "expected '}' before the end of the file: the body of '" + std::string(function().name) + "' is not closed");
-  end_body();
-}
-
-void Parser::open_block() {
-  if (locals_.depth() >= kMaxNesting) {
-    error(token().span(), "blocks are nested more than " + std::to_string(kMaxNesting) + " deep");
+bool Parser::parse_header() {
+  if (!is_directive(".version")) {
+    error(token().span(), "no .version: this is not PTX");
     is_stopped_ = true;
-    lexer_.stop();
-    return;
+    return false;
   }
-  locals_.open_scope();
-  block_references_.push_back(static_cast<uint32_t>(references_.size()));
-  next();
+  if (!parse_version()) resynchronise_module();
+  if (!is_directive(".target")) {
+    error(module_.version_span, "no .target after .version");
+  } else if (!parse_target()) {
+    resynchronise_module();
+  }
+  return true;
 }
 
-bool Parser::close_block() {
-  if (locals_.depth() == 1) {
-    end_body();
+bool Parser::parse_version() {
+  module_.version_span.begin = token().begin;
+  next();
+  module_.version_span.end = token().end;
+  std::string_view number = text();
+  size_t dot = number.find('.');
+  bool is_number = token().kind == Token::Kind::kFloat && dot != std::string_view::npos && number.size() < 10 &&
+                   number.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (!is_number) return expected("a version such as 8.7");
+  auto read = [](std::string_view digits) {
+    uint32_t value = 0;
+    for (char c : digits) value = value * 10 + static_cast<uint32_t>(c - '0');
+    return value;
+  };
+  module_.version_major = read(number.substr(0, dot));
+  module_.version_minor = read(number.substr(dot + 1));
+  next();
+  return true;
+}
+
+bool Parser::parse_target() {
+  module_.target_span.begin = token().begin;
+  do {
     next();
-    return true;
-  }
-  locals_.close_scope();
-  block_references_.pop_back();
-  next();
-  return false;
-}
-
-void Parser::end_body() {
-  function().last_instruction = static_cast<uint32_t>(module_.instructions.size());
-  if (!is_stopped_) report_unresolved();
-}
-
-Operand& Parser::operand_of(const LabelReference& reference) {
-  if (reference.label == kNone) return module_.operands[reference.operand];
-  return function().labels[reference.label].targets[reference.operand];
-}
-
-void Parser::report_unresolved() {
-  std::unordered_map<uint64_t, uint32_t> seen;  // name and what it had to be, to label or Module::names index
-  for (const LabelReference& reference : references_) {
-    Operand& operand = operand_of(reference);
-    bool is_address = operand.kind == Operand::Kind::kAddress;
-    if ((is_address ? operand.base : operand.kind) != Operand::Kind::kUnresolved) continue;
-    std::string_view name = locals_.name(reference.name);
-    auto [known, is_new] = seen.try_emplace(uint64_t{reference.name} << 1 | reference.must_be_label, 0);
-    if (is_new) {
-      known->second = static_cast<uint32_t>(reference.must_be_label ? function().labels.size() : module_.names.size());
-      const char* what = reference.must_be_label ? "undefined label '" : "unknown name '";
-      error(operand.span, what + std::string(name) + "'");
-      if (reference.must_be_label) {
-        function().labels.push_back({name, kNone, {}, false, operand.span});
-      } else {
-        module_.names.push_back(name);
-      }
-    }
-    operand.ref = known->second;
-    if (reference.must_be_label) operand.kind = Operand::Kind::kLabel;
-  }
-}
-
-void Parser::parse_statement() {
-  open_braces_ = 0;
-  if (is_directive()) return parse_body_directive();
-  if (is_word()) {
-    if (lexer_.following() != '.' && lexer_.peek() == ':') return parse_label(token());
-    return parse_instruction(std::nullopt, false, token().begin);
-  }
-  if (token().is('@')) return parse_guarded();
-  if (token().is('{')) return open_block();
-  expected("a statement");
-  resynchronise();
-}
-
-void Parser::parse_label(const Token& name) {
-  NameKey name_key = key(name);
-  Span span = name.span();
-  auto index = static_cast<uint32_t>(function().labels.size());
-  if (!locals_.declare(name_key, Symbol::Kind::kLabel, index)) {
-    error(span, "'" + std::string(name_key.text) + "' is already declared in this scope");
-  }
-  function().labels.push_back({name_key.text, static_cast<uint32_t>(module_.instructions.size()), {}, false, span});
-  locals_.claim(locals_.intern(name_key), block_references_.back(), [&](uint32_t reference) {
-    Operand& operand = operand_of(references_[reference]);
-    if (operand.kind != Operand::Kind::kAddress) {
-      operand.kind = Operand::Kind::kLabel;
+    if (!is_word()) return expected("a target such as sm_100a");
+    if (module_.target.empty()) {
+      module_.target = text();
     } else {
-      operand.base = Operand::Kind::kLabel;
+      module_.target_options.push_back(text());
     }
-    operand.ref = index;
-  });
-  next();
-  next();
-  if (!is_directive()) return;
-  if (text() == ".branchtargets") {
-    parse_targets(index, false);
-  } else if (text() == ".calltargets") {
-    parse_targets(index, true);
-  } else if (text() == ".callprototype") {
-    parse_call_prototype(index);
-  }
+    module_.target_span.end = token().end;
+    next();
+  } while (token().is(','));
+  return true;
 }
 
-// ---- instructions ----
+void Parser::parse_address_size() {
+  next();
+  if (!parse_small_integer(module_.address_size, "32 or 64")) resynchronise_module();
+}
 
-void Parser::parse_guarded() {
-  Offset begin = token().begin;
-  if (lexer_.following() == '@') {  // @@DWARF lines of old compilers
+// ---- statements of the module ----
+
+void Parser::parse_module_statement() {
+  open_braces_ = 0;
+  if (is_directive()) return parse_module_directive();
+  if (token().is('@') && lexer_.following() == '@') {  // @@DWARF lines of old compilers
     lexer_.skip_line();
     return next();
   }
-  next();
-  bool negated = token().is('!');
-  if (negated) next();
-  if (!is_word()) {
-    expected("a predicate register");
-    return resynchronise();
-  }
-  Token guard = token();
-  next();
-  if (!is_word()) {
-    expected("an instruction");
-    return resynchronise();
-  }
-  parse_instruction(guard, negated, begin);
+  expected("a directive");
+  skip_stray_statements();
 }
 
-void Parser::parse_instruction(const std::optional<Token>& guard, bool negated, Offset begin) {
-  Instruction instruction;
-  instruction.guard_negated = negated;
-  instruction.location = location_;
-  instruction.span.begin = begin;
-  if (guard) {
-    Operand predicate = resolve_name(key(*guard), guard->span());
-    if (predicate.kind == Operand::Kind::kRegister) {
-      instruction.guard = predicate.ref;
-    } else if (predicate.kind == Operand::Kind::kUnresolved) {
-      error(guard->span(), "unknown name '" + std::string(text(*guard)) + "'");
-    } else {
-      error(guard->span(), "'" + std::string(text(*guard)) + "' is no predicate register");
-    }
+// After a '}' too many, what was meant to be the rest of a body stands here; one error is enough for all of it.
+void Parser::skip_stray_statements() {
+  do {
+    next();
+  } while (!is_end() && !(is_directive() && at_line_start() && starts_function_or_section()));
+}
+
+void Parser::parse_module_directive() {
+  Declaration declaration;
+  declaration.variable.span = token().span();
+  while (is_directive() && is_linkage(text())) {
+    declaration.variable.is_extern |= text() == ".extern";
+    next();
   }
-  char first = text().front();
-  if (first == '%' || first == '$') {
-    expected("an instruction");
-    return resynchronise();
+  std::string_view name = is_directive() ? text() : std::string_view();
+  if (name == ".entry" || name == ".func") return parse_function(name == ".entry");
+  if (name == ".address_size") return parse_address_size();
+  if (parse_common_directive()) return;
+  if (name == ".alias") return parse_alias();
+  if (starts_variable(name)) return parse_variables(declaration);
+  if (name.empty()) {
+    expected("a declaration");
+  } else {
+    error(token().span(), "unknown directive '" + std::string(name) + "'");
+    next();
   }
-  instruction.opcode_span.begin = token().begin;
-  instruction.opcode = opcode_index(instruction.opcode_span.end);
-  opcode_kind_ = opcode_kinds_[instruction.opcode];
+  resynchronise_module();
+}
+
+void Parser::parse_alias() {
   next();
-  if (!parse_instruction_operands(instruction)) return resynchronise();
-  instruction.span.end = token().is(';') ? token().end : previous_end_;
-  module_.instructions.push_back(instruction);
+  uint32_t functions[2] = {kNone, kNone};
+  for (uint32_t& index : functions) {
+    if (&index != functions && !expect(',', "','")) return resynchronise_module();
+    if (!is_word()) {
+      expected("a function name");
+      return resynchronise_module();
+    }
+    Symbol symbol = globals_.find(key(token()));
+    if (symbol.kind != Symbol::Kind::kFunction) {
+      error(token().span(), "unknown function '" + std::string(text()) + "'");
+    } else {
+      index = symbol.index;
+    }
+    next();
+  }
+  if (functions[0] != kNone) module_.functions[functions[0]].alias_of = functions[1];
   end_statement();
 }
 
-bool Parser::parse_instruction_operands(Instruction& instruction) {
-  scratch_.clear();
-  if (!token().is(';') && !parse_list(0)) return false;
-  if (scratch_.size() > std::numeric_limits<uint16_t>::max()) {
-    error(instruction.opcode_span, "an instruction with more than 65535 operands");
-    return false;
-  }
-  instruction.operand_count = static_cast<uint16_t>(scratch_.size());
-  instruction.first_operand = emit_operands(0);
-  return true;
-}
+// ---- functions ----
 
-uint32_t Parser::opcode_index(Offset& end) {
-  lexer_.extend_opcode();
-  std::string_view spelled = text();
-  bool is_in_source = lexer_.peek() != '.';
-  if (!is_in_source) {
-    spelling_ = spelled;
-    while (lexer_.continue_opcode(spelling_)) {
-    }
-    spelled = spelling_;
-  }
-  end = token().end;
-  if (spelled.back() == '.') error({end - 1, end}, "expected a modifier after '.'");
-  size_t mask = opcode_slots_.size() - 1;
-  uint64_t hash = token().hash;
-  for (size_t slot = static_cast<size_t>(hash >> 32) & mask;; slot = (slot + 1) & mask) {
-    uint32_t index = opcode_slots_[slot];
-    if (index == kNone) {
-      index = opcode_slots_[slot] = add_opcode(spelled, is_in_source);
-      opcode_hashes_.push_back(hash);
-      if (module_.opcodes.size() * 2 > opcode_slots_.size()) grow_opcodes();
-      return index;
-    }
-    if (opcode_hashes_[index] == hash && module_.opcodes[index].text == spelled) return index;
-  }
-}
-
-uint32_t Parser::add_opcode(std::string_view text, bool is_in_source) {
-  if (!is_in_source) text = module_.spellings.emplace_back(text);
-  Opcode opcode;
-  opcode.text = text;
-  size_t dot = text.find('.');
-  opcode.root = text.substr(0, dot);
-  opcode.modifiers.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '.')));
-  while (dot != std::string_view::npos) {
-    size_t next_dot = text.find('.', dot + 1);
-    opcode.modifiers.push_back(text.substr(dot + 1, next_dot - dot - 1));
-    dot = next_dot;
-  }
-  OpcodeKind kind = OpcodeKind::kOther;
-  if (opcode.root == "call") kind = OpcodeKind::kCall;
-  if (opcode.root == "bra" || opcode.root == "brx") kind = OpcodeKind::kBranch;
-  if (opcode.root == "mov") kind = OpcodeKind::kMove;
-  opcode_kinds_.push_back(kind);
-  module_.opcodes.push_back(std::move(opcode));
-  return static_cast<uint32_t>(module_.opcodes.size() - 1);
-}
-
-void Parser::grow_opcodes() {
-  opcode_slots_.assign(std::max<size_t>(256, opcode_slots_.size() * 2), kNone);
-  size_t mask = opcode_slots_.size() - 1;
-  for (uint32_t i = 0; i < opcode_hashes_.size(); ++i) {
-    size_t slot = static_cast<size_t>(opcode_hashes_[i] >> 32) & mask;
-    while (opcode_slots_[slot] != kNone) slot = (slot + 1) & mask;
-    opcode_slots_[slot] = i;
-  }
-}
-
-// ---- errors ----
-
-void Parser::error(Span span, std::string message) {
-  if (is_stopped_) return;
-  module_.errors.push_back({span, std::move(message)});
-  if (module_.errors.size() < kMaxErrors) return;
-  is_stopped_ = true;
-  lexer_.stop();
-}
-
-bool Parser::at_line_start() const {
-  std::string_view gap = lexer_.text().substr(previous_end_, token().begin - previous_end_);
-  return gap.find('\n') != std::string_view::npos;
-}
-
-std::string Parser::describe_token() const {
-  if (is_end()) return "the end of the file";
-  constexpr size_t kLongest = 40;
-  std::string shown(text().substr(0, kLongest));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  if (text().size() > kLongest) shown += "...";
-  return "'" + shown + "'";
-}
-
-bool Parser::expected(const char* what) {
-  if (token().kind == Token::Kind::kBad) {
-    error(token().span(), lexer_.complaint());
-    return false;
-  }
-  // What is missing at the end of a line is shown there, not on the line after it.
-  Span span = token().span();
-  if ((at_line_start() || is_end()) && previous_end_ > 0) span = {previous_end_ - 1, previous_end_};
-  error(span, "expected " + std::string(what) + " before " + describe_token());
-  return false;
-}
-
-bool Parser::expect(char punctuation, const char* what) {
-  if (!token().is(punctuation)) return expected(what);
+void Parser::parse_function(bool is_entry) {
   next();
+  std::optional<Token> name = find_function_name();
+  if (!name) {
+    expected("a function name");
+    function_ = kNone;
+    return resynchronise_module();
+  }
+  begin_function(*name, is_entry);
+  if (!parse_signature()) {
+    function_ = kNone;
+    return resynchronise_module();
+  }
+  if (token().is(';')) {
+    next();
+  } else if (token().is('{')) {
+    Function& f = function();
+    f.has_body = true;
+    f.first_instruction = static_cast<uint32_t>(module_.instructions.size());
+    parse_body();
+  } else {
+    expected("'{' or ';'");
+    resynchronise_module();
+  }
+  function_ = kNone;
+}
+
+// Return parameters come before the name of the function that owns them, so the name is looked for first.
+std::optional<Token> Parser::find_function_name() {
+  Lexer before = lexer_;
+  Offset previous_end = previous_end_;
+  while (token().is('(') || is_directive(".attribute") || is_directive(".noreturn")) {
+    if (is_directive()) {
+      next();
+    } else {
+      skip_parentheses();
+    }
+  }
+  if (!is_word()) return std::nullopt;
+  Token name = token();
+  lexer_ = before;
+  previous_end_ = previous_end;
+  return name;
+}
+
+void Parser::begin_function(const Token& name, bool is_entry) {
+  function_ = declare_function(name, is_entry);
+  Function& f = function();
+  f.parameters.clear();
+  f.returns.clear();
+  f.registers.clear();
+  f.register_names.clear();
+  f.name_span = name.span();
+  f.first_instruction = f.last_instruction = static_cast<uint32_t>(module_.instructions.size());
+  locals_.clear();
+  locals_.open_scope();
+  references_.clear();
+  block_references_.assign(1, 0);
+  opcode_kind_ = OpcodeKind::kOther;
+  location_ = kNone;
+  first_location_ = static_cast<uint32_t>(module_.locations.size());
+}
+
+uint32_t Parser::declare_function(const Token& name, bool is_entry) {
+  Symbol known = globals_.find(key(name));
+  bool is_redefined = known.kind == Symbol::Kind::kFunction && module_.functions[known.index].has_body;
+  if (known.kind == Symbol::Kind::kFunction && !is_redefined) return known.index;
+  if (known.kind != Symbol::Kind::kNone) {
+    error(name.span(), "'" + std::string(text(name)) + "' is already defined");
+  }
+  auto index = static_cast<uint32_t>(module_.functions.size());
+  Function& f = module_.functions.emplace_back();
+  f.name = text(name);
+  f.is_entry = is_entry;
+  globals_.declare(key(name), Symbol::Kind::kFunction, index);
+  return index;
+}
+
+// Everything between .entry or .func and the body or semicolon.
+bool Parser::parse_signature() {
+  parse_function_directives();
+  if (token().is('(') && !parse_parameters(true)) return false;
+  parse_function_directives();
+  if (!is_word()) return expected("a function name");
+  next();
+  if (token().is('(') && !parse_parameters(false)) return false;
+  parse_function_directives();
   return true;
 }
 
-void Parser::end_statement() {
-  if (token().is(';')) return next();
-  expected("';'");
-  // A forgotten semicolon at the end of a line costs nothing else.
-  if (!at_line_start()) resynchronise();
-}
-
-void Parser::resynchronise() {
-  uint32_t open = std::exchange(open_braces_, 0);
-  while (!is_end()) {
-    if (token().is(';')) return next();
-    if (token().is('@') && at_line_start()) return;
-    if (token().is('{')) ++open;
-    if (token().is('}') && open-- == 0) return;
+bool Parser::parse_parameters(bool are_returns) {
+  next();
+  while (!token().is(')')) {
+    if (!parse_parameter(are_returns)) return false;
+    if (!token().is(',')) break;
     next();
   }
+  return expect(')', "')'");
+}
+
+bool Parser::parse_parameter(bool is_return) {
+  Declaration declaration;
+  Variable& variable = declaration.variable;
+  variable.function = function_;
+  variable.is_parameter = !is_return;
+  variable.is_return = is_return;
+  if (!parse_declaration(declaration)) return false;
+  auto& list = is_return ? function().returns : function().parameters;
+  if (declaration.is_register) {
+    auto index = static_cast<uint32_t>(function().registers.size());
+    if (!parse_register(declaration)) return false;
+    list.push_back({kNone, index});
+    return true;
+  }
+  auto index = static_cast<uint32_t>(module_.variables.size());
+  if (!parse_variable(declaration)) return false;
+  list.push_back({index, kNone});
+  return true;
+}
+
+void Parser::parse_function_directives() {
+  while (is_directive()) parse_function_directive();
+}
+
+void Parser::parse_function_directive() {
+  Function& f = function();
+  std::string_view name = text();
+  if (name == ".pragma") return parse_pragma();
+  next();
+  if (name == ".reqntid") {
+    f.reqntid = parse_dimensions();
+  } else if (name == ".maxntid") {
+    f.maxntid = parse_dimensions();
+  } else if (name == ".reqnctapercluster") {
+    f.reqnctapercluster = parse_dimensions();
+  } else if (name == ".maxclusterrank" && token().kind == Token::Kind::kInteger) {
+    parse_small_integer(f.maxclusterrank, "a number");
+  } else if (name == ".explicitcluster") {
+    f.explicit_cluster = true;
+  } else if (name == ".noreturn") {
+    f.is_noreturn = true;
+  } else if (token().is('(') && name == ".attribute") {
+    skip_parentheses();
+  } else {
+    // What concerns only resources, and what future versions add: up to three numbers.
+    parse_dimensions();
+  }
+}
+
+Dimensions Parser::parse_dimensions() {
+  Dimensions dimensions;
+  uint32_t* axes[] = {&dimensions.x, &dimensions.y, &dimensions.z};
+  for (uint32_t* axis : axes) {
+    if (token().kind != Token::Kind::kInteger || !parse_small_integer(*axis, "a number")) break;
+    if (!token().is(',')) break;
+    next();
+  }
+  return dimensions;
 }
 
 }  // namespace tmemlint::ptx

@@ -123,7 +123,7 @@ uint64_t combine_integers(int op, uint64_t a, uint64_t b, bool is_unsigned, bool
 }  // namespace
 
 // The binary operator that the current token begins: kNoOperator when there is none.
-int Parser::binary_operator(int& precedence, int& length) const {
+int ConstantParser::binary_operator(int& precedence, int& length) const {
   char first = token().punctuation;
   if (first == '\0') return kNoOperator;
   for (const Spelling& spelling : kOperators) {
@@ -136,7 +136,7 @@ int Parser::binary_operator(int& precedence, int& length) const {
   return kNoOperator;
 }
 
-bool Parser::parse_expression(Constant& result, int depth) {
+bool ConstantParser::parse_expression(Constant& result, int depth) {
   if (too_deep(depth)) return false;
   if (!parse_unary(result, depth) || !parse_binary(result, 1, depth)) return false;
   if (!token().is('?')) return true;
@@ -148,7 +148,7 @@ bool Parser::parse_expression(Constant& result, int depth) {
   return true;
 }
 
-bool Parser::parse_binary(Constant& left, int minimum, int depth) {
+bool ConstantParser::parse_binary(Constant& left, int minimum, int depth) {
   for (;;) {
     int precedence = 0, length = 0;
     int op = binary_operator(precedence, length);
@@ -162,7 +162,7 @@ bool Parser::parse_binary(Constant& left, int minimum, int depth) {
   }
 }
 
-bool Parser::combine(Constant& left, int op, const Constant& right, Span span) {
+bool ConstantParser::combine(Constant& left, int op, const Constant& right, Span span) {
   if (left.is_float && right.is_float && op >= kAdd && op <= kDivide) {
     left.bits = combine_floats(op, as_double(left.bits), as_double(right.bits));
     return true;
@@ -188,7 +188,7 @@ bool Parser::combine(Constant& left, int op, const Constant& right, Span span) {
   return true;
 }
 
-bool Parser::parse_unary(Constant& result, int depth) {
+bool ConstantParser::parse_unary(Constant& result, int depth) {
   char op = token().punctuation;
   if (op != '-' && op != '+' && op != '~' && op != '!') return parse_primary(result, depth);
   if (too_deep(depth)) return false;
@@ -206,7 +206,7 @@ bool Parser::parse_unary(Constant& result, int depth) {
   return true;
 }
 
-bool Parser::parse_primary(Constant& result, int depth) {
+bool ConstantParser::parse_primary(Constant& result, int depth) {
   constexpr uint64_t kWarpSize = 32;
   if (token().is('(')) return parse_cast_or_parentheses(result, depth);
   if (token().kind == Token::Kind::kInteger || token().kind == Token::Kind::kFloat) {
@@ -222,7 +222,7 @@ bool Parser::parse_primary(Constant& result, int depth) {
   return true;
 }
 
-bool Parser::parse_cast_or_parentheses(Constant& result, int depth) {
+bool ConstantParser::parse_cast_or_parentheses(Constant& result, int depth) {
   if (too_deep(depth)) return false;
   next();
   if (!is_directive()) return parse_expression(result, depth + 1) && expect(')', "')'");

@@ -1,4 +1,4 @@
-// Declarations: functions and their parameters, variables and registers, tables of branches and calls.
+// Declarations: variables and registers, tables of branches and calls.
 #include <algorithm>
 
 #include "analyzer/ptx/parser.h"
@@ -25,210 +25,18 @@ uint64_t saturating_product(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-bool Parser::is_linkage(std::string_view directive) {
+bool DeclarationParser::is_linkage(std::string_view directive) {
   return directive == ".visible" || directive == ".extern" || directive == ".weak" || directive == ".common";
 }
 
-bool Parser::starts_variable(std::string_view directive) {
+bool DeclarationParser::starts_variable(std::string_view directive) {
   return directive == ".reg" || directive == ".attribute" || directive == ".align" ||
          space_of(directive) != Space::kNone;
 }
 
-// ---- functions ----
-
-void Parser::parse_function(bool is_entry) {
-  next();
-  std::optional<Token> name = find_function_name();
-  if (!name) {
-    expected("a function name");
-    function_ = kNone;
-    return resynchronise_module();
-  }
-  begin_function(*name, is_entry);
-  if (!parse_signature()) {
-    function_ = kNone;
-    return resynchronise_module();
-  }
-  if (token().is(';')) {
-    next();
-  } else if (token().is('{')) {
-    Function& f = function();
-    f.has_body = true;
-    f.first_instruction = static_cast<uint32_t>(module_.instructions.size());
-    parse_body();
-  } else {
-    expected("'{' or ';'");
-    resynchronise_module();
-  }
-  function_ = kNone;
-}
-
-// Return parameters come before the name of the function that owns them, so the name is looked for first.
-std::optional<Token> Parser::find_function_name() {
-  Lexer before = lexer_;
-  Offset previous_end = previous_end_;
-  while (token().is('(') || is_directive(".attribute") || is_directive(".noreturn")) {
-    if (is_directive()) {
-      next();
-    } else {
-      skip_parentheses();
-    }
-  }
-  if (!is_word()) return std::nullopt;
-  Token name = token();
-  lexer_ = before;
-  previous_end_ = previous_end;
-  return name;
-}
-
-void Parser::begin_function(const Token& name, bool is_entry) {
-  function_ = declare_function(name, is_entry);
-  Function& f = function();
-  f.parameters.clear();
-  f.returns.clear();
-  f.registers.clear();
-  f.register_names.clear();
-  f.name_span = name.span();
-  f.first_instruction = f.last_instruction = static_cast<uint32_t>(module_.instructions.size());
-  locals_.clear();
-  locals_.open_scope();
-  references_.clear();
-  block_references_.assign(1, 0);
-  opcode_kind_ = OpcodeKind::kOther;
-  location_ = kNone;
-  first_location_ = static_cast<uint32_t>(module_.locations.size());
-}
-
-uint32_t Parser::declare_function(const Token& name, bool is_entry) {
-  Symbol known = globals_.find(key(name));
-  bool is_redefined = known.kind == Symbol::Kind::kFunction && module_.functions[known.index].has_body;
-  if (known.kind == Symbol::Kind::kFunction && !is_redefined) return known.index;
-  if (known.kind != Symbol::Kind::kNone) {
-    error(name.span(), "'" + std::string(text(name)) + "' is already defined");
-  }
-  auto index = static_cast<uint32_t>(module_.functions.size());
-  Function& f = module_.functions.emplace_back();
-  f.name = text(name);
-  f.is_entry = is_entry;
-  globals_.declare(key(name), Symbol::Kind::kFunction, index);
-  return index;
-}
-
-// Everything between .entry or .func and the body or semicolon.
-bool Parser::parse_signature() {
-  parse_function_directives();
-  if (token().is('(') && !parse_parameters(true)) return false;
-  parse_function_directives();
-  if (!is_word()) return expected("a function name");
-  next();
-  if (token().is('(') && !parse_parameters(false)) return false;
-  parse_function_directives();
-  return true;
-}
-
-bool Parser::parse_parameters(bool are_returns) {
-  next();
-  while (!token().is(')')) {
-    if (!parse_parameter(are_returns)) return false;
-    if (!token().is(',')) break;
-    next();
-  }
-  return expect(')', "')'");
-}
-
-bool Parser::parse_parameter(bool is_return) {
-  Declaration declaration;
-  Variable& variable = declaration.variable;
-  variable.function = function_;
-  variable.is_parameter = !is_return;
-  variable.is_return = is_return;
-  if (!parse_declaration(declaration)) return false;
-  auto& list = is_return ? function().returns : function().parameters;
-  if (declaration.is_register) {
-    auto index = static_cast<uint32_t>(function().registers.size());
-    if (!parse_register(declaration)) return false;
-    list.push_back({kNone, index});
-    return true;
-  }
-  auto index = static_cast<uint32_t>(module_.variables.size());
-  if (!parse_variable(declaration)) return false;
-  list.push_back({index, kNone});
-  return true;
-}
-
-void Parser::parse_function_directives() {
-  while (is_directive()) parse_function_directive();
-}
-
-void Parser::parse_function_directive() {
-  Function& f = function();
-  std::string_view name = text();
-  if (name == ".pragma") return parse_pragma();
-  next();
-  if (name == ".reqntid") {
-    f.reqntid = parse_dimensions();
-  } else if (name == ".maxntid") {
-    f.maxntid = parse_dimensions();
-  } else if (name == ".reqnctapercluster") {
-    f.reqnctapercluster = parse_dimensions();
-  } else if (name == ".maxclusterrank" && token().kind == Token::Kind::kInteger) {
-    parse_small_integer(f.maxclusterrank, "a number");
-  } else if (name == ".explicitcluster") {
-    f.explicit_cluster = true;
-  } else if (name == ".noreturn") {
-    f.is_noreturn = true;
-  } else if (token().is('(') && name == ".attribute") {
-    skip_parentheses();
-  } else {
-    // What concerns only resources, and what future versions add: up to three numbers.
-    parse_dimensions();
-  }
-}
-
-Dimensions Parser::parse_dimensions() {
-  Dimensions dimensions;
-  uint32_t* axes[] = {&dimensions.x, &dimensions.y, &dimensions.z};
-  for (uint32_t* axis : axes) {
-    if (token().kind != Token::Kind::kInteger || !parse_small_integer(*axis, "a number")) break;
-    if (!token().is(',')) break;
-    next();
-  }
-  return dimensions;
-}
-
 // ---- variables and registers ----
 
-// A function inside a function: a '}' is missing above it.
-bool Parser::is_next_function() {
-  Lexer before = lexer_;
-  Offset previous_end = previous_end_;
-  while (is_directive() && is_linkage(text())) next();
-  bool is_function = is_directive(".entry") || is_directive(".func");
-  lexer_ = before;
-  previous_end_ = previous_end;
-  return is_function;
-}
-
-void Parser::parse_body_directive() {
-  if (parse_common_directive()) return;
-  std::string_view name = text();
-  if (starts_function_or_section() && is_next_function()) {
-    expected("'}'");
-    while (locals_.depth() > 1) locals_.close_scope();
-    is_body_left_ = true;
-    return;
-  }
-  if (!starts_variable(name) && !is_linkage(name)) {
-    error(token().span(), "unknown directive '" + std::string(name) + "'");
-    next();
-    return resynchronise();
-  }
-  Declaration declaration;
-  declaration.variable.function = function_;
-  parse_variables(declaration);
-}
-
-bool Parser::parse_declaration(Declaration& declaration) {
+bool DeclarationParser::parse_declaration(Declaration& declaration) {
   bool is_pointee = false;
   while (is_directive()) {
     if (!apply_directive(declaration, is_pointee)) return false;
@@ -242,7 +50,7 @@ bool Parser::parse_declaration(Declaration& declaration) {
 }
 
 // What follows .ptr (its state space and alignment) describes the memory pointed to, not the parameter.
-bool Parser::apply_directive(Declaration& declaration, bool& is_pointee) {
+bool DeclarationParser::apply_directive(Declaration& declaration, bool& is_pointee) {
   Variable& variable = declaration.variable;
   std::string_view name = text();
   next();
@@ -271,18 +79,7 @@ bool Parser::apply_directive(Declaration& declaration, bool& is_pointee) {
   return true;
 }
 
-// Stops early where no list of attributes or parameters would go on, so that an unclosed one costs little.
-void Parser::skip_parentheses() {
-  uint32_t depth = 0;
-  while (!is_end() && !token().is(';') && !token().is('{') && !token().is('}') && !is_directive(".func")) {
-    if (token().is('(')) ++depth;
-    if (token().is(')')) --depth;
-    next();
-    if (depth == 0) return;
-  }
-}
-
-void Parser::parse_variables(Declaration& declaration) {
+void DeclarationParser::parse_variables(Declaration& declaration) {
   bool is_good = parse_declaration(declaration);
   while (is_good) {
     is_good = declaration.is_register ? parse_register(declaration) : parse_variable(declaration);
@@ -298,7 +95,7 @@ void Parser::parse_variables(Declaration& declaration) {
   }
 }
 
-bool Parser::parse_register_count(std::optional<uint32_t>& count) {
+bool DeclarationParser::parse_register_count(std::optional<uint32_t>& count) {
   if (!token().is('<')) return true;
   next();
   uint32_t value = 0;
@@ -307,7 +104,7 @@ bool Parser::parse_register_count(std::optional<uint32_t>& count) {
   return expect('>', "'>'");
 }
 
-bool Parser::parse_register(const Declaration& declaration) {
+bool DeclarationParser::parse_register(const Declaration& declaration) {
   Token name = token();
   next();
   std::optional<uint32_t> count;
@@ -334,11 +131,11 @@ bool Parser::parse_register(const Declaration& declaration) {
   return true;
 }
 
-void Parser::already_declared(const Token& name) {
+void DeclarationParser::already_declared(const Token& name) {
   error(name.span(), "'" + std::string(text(name)) + "' is already declared in this scope");
 }
 
-bool Parser::parse_variable(Declaration declaration) {
+bool DeclarationParser::parse_variable(Declaration declaration) {
   Token name = token();
   Variable& variable = declaration.variable;
   variable.name = text(name);
@@ -374,7 +171,7 @@ bool Parser::parse_variable(Declaration declaration) {
 }
 
 // [2][3]; an extent that is missing counts once.
-bool Parser::parse_extents(Variable& variable, uint64_t& elements) {
+bool DeclarationParser::parse_extents(Variable& variable, uint64_t& elements) {
   while (token().is('[')) {
     next();
     if (token().is(']')) {
@@ -390,7 +187,7 @@ bool Parser::parse_extents(Variable& variable, uint64_t& elements) {
 }
 
 // Counts the elements of the outermost list.
-bool Parser::skip_initialiser(uint64_t& elements) {
+bool DeclarationParser::skip_initialiser(uint64_t& elements) {
   uint32_t depth = 0;
   bool is_list = token().is('{');
   elements = is_list ? 0 : 1;
@@ -424,7 +221,7 @@ bool Parser::skip_initialiser(uint64_t& elements) {
   return expected("';'");
 }
 
-void Parser::add_variable(const NameKey& name, const Variable& variable) {
+void DeclarationParser::add_variable(const NameKey& name, const Variable& variable) {
   auto index = static_cast<uint32_t>(module_.variables.size());
   SymbolTable& table = function_ == kNone ? globals_ : locals_;
   if (!table.declare(name, Symbol::Kind::kVariable, index)) {
@@ -442,7 +239,7 @@ void Parser::add_variable(const NameKey& name, const Variable& variable) {
 
 // ---- tables of branches and calls ----
 
-bool Parser::parse_table_entry(uint32_t label) {
+bool DeclarationParser::parse_table_entry(uint32_t label) {
   Token name = token();
   next();
   std::optional<uint32_t> count;
@@ -463,14 +260,14 @@ bool Parser::parse_table_entry(uint32_t label) {
   return true;
 }
 
-void Parser::add_target(uint32_t label, const NameKey& name, Span span) {
+void DeclarationParser::add_target(uint32_t label, const NameKey& name, Span span) {
   auto& targets = function().labels[label].targets;
   targets.push_back(resolve_name(name, span));
   bool is_open = targets.back().kind == Operand::Kind::kUnresolved || targets.back().kind == Operand::Kind::kLabel;
   if (is_open) add_reference(targets.back(), name, label, static_cast<uint32_t>(targets.size() - 1));
 }
 
-void Parser::parse_targets(uint32_t label, bool are_calls) {
+void DeclarationParser::parse_targets(uint32_t label, bool are_calls) {
   // Names in .branchtargets are labels, as those of a branch are.
   opcode_kind_ = are_calls ? OpcodeKind::kCall : OpcodeKind::kBranch;
   do {
@@ -485,7 +282,7 @@ void Parser::parse_targets(uint32_t label, bool are_calls) {
 }
 
 // Who is called is found from the call; the signature adds nothing.
-void Parser::parse_call_prototype(uint32_t label) {
+void DeclarationParser::parse_call_prototype(uint32_t label) {
   function().labels[label].is_call_prototype = true;
   while (!is_end() && !token().is(';') && !token().is('{') && !token().is('}')) next();
   end_statement();

@@ -1,13 +1,12 @@
 // Operands and what the names in them mean.
 #include <array>
+#include <unordered_map>
 
 #include "analyzer/ptx/parser.h"
 
 namespace tmemlint::ptx {
 
 namespace {
-
-constexpr int kMaxDepth = 500;  // of vectors and groups, and of parentheses in expressions
 
 constexpr std::array<std::string_view, 48> kSpecialRegisters = {"%tid",
                                                                 "%ntid",
@@ -87,15 +86,9 @@ uint8_t component_of(std::string_view suffix) {
 
 }  // namespace
 
-bool Parser::too_deep(int depth) {
-  if (depth < kMaxDepth) return false;
-  error(token().span(), "nested too deep");
-  return true;
-}
-
 // ---- lists ----
 
-bool Parser::parse_list(int depth) {
+bool OperandParser::parse_list(int depth) {
   for (;;) {
     if (!parse_operand(depth)) return false;
     Operand& last = scratch_.back();
@@ -109,7 +102,7 @@ bool Parser::parse_list(int depth) {
   }
 }
 
-bool Parser::parse_operand(int depth) {
+bool OperandParser::parse_operand(int depth) {
   if (is_word()) return parse_name_operand();
   switch (token().punctuation) {
     case '{':
@@ -127,7 +120,7 @@ bool Parser::parse_operand(int depth) {
   }
 }
 
-bool Parser::parse_vector(int depth) {
+bool OperandParser::parse_vector(int depth) {
   if (too_deep(depth)) return false;
   Operand vector;
   vector.kind = Operand::Kind::kVector;
@@ -146,7 +139,7 @@ bool Parser::parse_vector(int depth) {
   return true;
 }
 
-bool Parser::parse_group(int depth) {
+bool OperandParser::parse_group(int depth) {
   if (too_deep(depth)) return false;
   Operand group;
   group.kind = Operand::Kind::kGroup;
@@ -164,7 +157,7 @@ bool Parser::parse_group(int depth) {
 }
 
 // [base + offset], or the list of a tensor, texture or surface operand.
-bool Parser::parse_bracket(int depth) {
+bool OperandParser::parse_bracket(int depth) {
   if (too_deep(depth)) return false;
   Offset begin = token().begin;
   size_t mark = scratch_.size();
@@ -183,7 +176,7 @@ bool Parser::parse_bracket(int depth) {
   return false;
 }
 
-void Parser::close_bracket(size_t mark, Span span) {
+void OperandParser::close_bracket(size_t mark, Span span) {
   size_t count = scratch_.size() - mark;
   if (count == 1 && scratch_.back().kind == Operand::Kind::kAddress) {
     scratch_.back().span = span;
@@ -205,7 +198,7 @@ void Parser::close_bracket(size_t mark, Span span) {
   scratch_.push_back(group);
 }
 
-bool Parser::parse_address_element(int depth) {
+bool OperandParser::parse_address_element(int depth) {
   if (token().is('{')) return parse_vector(depth);
   Operand address;
   if (!is_word()) {
@@ -235,7 +228,7 @@ bool Parser::parse_address_element(int depth) {
 
 // ---- names ----
 
-bool Parser::parse_name_operand() {
+bool OperandParser::parse_name_operand() {
   Operand operand;
   if (text() == "WARP_SZ" && !is_constant_end(lexer_.peek())) return parse_constant();
   if (!parse_plain_name(operand)) return false;
@@ -254,7 +247,7 @@ bool Parser::parse_name_operand() {
 }
 
 // A name with its component (`%r.x`, `%tid.x`); the current token becomes what follows it.
-bool Parser::parse_plain_name(Operand& operand) {
+bool OperandParser::parse_plain_name(Operand& operand) {
   if (token().end - token().begin == 1 && text()[0] == '_') {
     operand.kind = Operand::Kind::kSink;
     operand.span = token().span();
@@ -276,7 +269,7 @@ bool Parser::parse_plain_name(Operand& operand) {
   return true;
 }
 
-void Parser::parse_special_register(Operand& operand) {
+void OperandParser::parse_special_register(Operand& operand) {
   std::string_view name = text();
   operand = Operand();
   operand.kind = Operand::Kind::kSpecial;
@@ -300,7 +293,7 @@ void Parser::parse_special_register(Operand& operand) {
 
 // `a[3]` is the address of the fourth element, as in C: loaded from it is an address operand, moved it is the address
 // itself. With a register as index it is kept as a group of both.
-bool Parser::parse_indexed(Operand& operand) {
+bool OperandParser::parse_indexed(Operand& operand) {
   next();
   size_t mark = scratch_.size();
   if (is_word() && text() != "WARP_SZ") {
@@ -329,7 +322,7 @@ bool Parser::parse_indexed(Operand& operand) {
   return true;
 }
 
-Operand Parser::resolve_name(const NameKey& name, Span span) {
+Operand OperandParser::resolve_name(const NameKey& name, Span span) {
   Operand operand;
   operand.span = span;
   Symbol symbol = locals_.find(name);
@@ -360,7 +353,7 @@ Operand Parser::resolve_name(const NameKey& name, Span span) {
   return operand;
 }
 
-uint32_t Parser::emit_operands(size_t mark) {
+uint32_t OperandParser::emit_operands(size_t mark) {
   auto first = static_cast<uint32_t>(module_.operands.size());
   for (size_t i = mark; i < scratch_.size(); ++i) {
     const Operand& operand = scratch_[i];
@@ -377,9 +370,16 @@ uint32_t Parser::emit_operands(size_t mark) {
   return first;
 }
 
+// ---- labels further on ----
+
+Operand& OperandParser::operand_of(const LabelReference& reference) {
+  if (reference.label == kNone) return module_.operands[reference.operand];
+  return function().labels[reference.label].targets[reference.operand];
+}
+
 // Remembers an operand that a label further on may answer: one that means nothing yet, or a label of an enclosing block
 // that this block may redefine.
-void Parser::add_reference(const Operand& operand, const NameKey& name, uint32_t label, uint32_t index) {
+void OperandParser::add_reference(const Operand& operand, const NameKey& name, uint32_t label, uint32_t index) {
   bool is_label = operand.kind == Operand::Kind::kLabel || operand.base == Operand::Kind::kLabel;
   if (is_label && locals_.find(name).scope == locals_.depth()) return;
   uint32_t id = locals_.intern(name);
@@ -388,21 +388,44 @@ void Parser::add_reference(const Operand& operand, const NameKey& name, uint32_t
 }
 
 // The name that an unresolved operand consists of or, in brackets, begins with.
-NameKey Parser::name_at(Span span) const {
+NameKey OperandParser::name_at(Span span) const {
   Lexer lexer = lexer_;
   lexer.move_to(span.begin);
   while (lexer.token().kind == Token::Kind::kPunctuation) lexer.next();
   return NameKey(lexer.text(), lexer.token());
 }
 
+void OperandParser::report_unresolved() {
+  std::unordered_map<uint64_t, uint32_t> seen;  // name and what it had to be, to label or Module::names index
+  for (const LabelReference& reference : references_) {
+    Operand& operand = operand_of(reference);
+    bool is_address = operand.kind == Operand::Kind::kAddress;
+    if ((is_address ? operand.base : operand.kind) != Operand::Kind::kUnresolved) continue;
+    std::string_view name = locals_.name(reference.name);
+    auto [known, is_new] = seen.try_emplace(uint64_t{reference.name} << 1 | reference.must_be_label, 0);
+    if (is_new) {
+      known->second = static_cast<uint32_t>(reference.must_be_label ? function().labels.size() : module_.names.size());
+      const char* what = reference.must_be_label ? "undefined label '" : "unknown name '";
+      error(operand.span, what + std::string(name) + "'");
+      if (reference.must_be_label) {
+        function().labels.push_back({name, kNone, {}, false, operand.span});
+      } else {
+        module_.names.push_back(name);
+      }
+    }
+    operand.ref = known->second;
+    if (reference.must_be_label) operand.kind = Operand::Kind::kLabel;
+  }
+}
+
 // ---- constants ----
 
-bool Parser::is_constant_end(char c) {
+bool OperandParser::is_constant_end(char c) {
   return c == ',' || c == ';' || c == '}' || c == ']' || c == ')';
 }
 
 // !p, -r, or a constant expression that begins so.
-bool Parser::parse_negated() {
+bool OperandParser::parse_negated() {
   Offset begin = token().begin;
   Lexer before = lexer_;
   next();
@@ -417,7 +440,7 @@ bool Parser::parse_negated() {
   return true;
 }
 
-bool Parser::parse_constant() {
+bool OperandParser::parse_constant() {
   Operand operand;
   operand.span.begin = token().begin;
   bool is_plain =

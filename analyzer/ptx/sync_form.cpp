@@ -358,18 +358,8 @@ const SyncForm* sync_form_of(const Opcode& opcode) {
 
 bool has_width(const Function& function, const Operand& operand, unsigned width) {
   if (operand.ref >= function.registers.size()) return false;
-  switch (function.registers[operand.ref].type) {
-    case Type::kB32:
-    case Type::kU32:
-    case Type::kS32:
-      return width == 32;
-    case Type::kB64:
-    case Type::kU64:
-    case Type::kS64:
-      return width == 64;
-    default:
-      return false;
-  }
+  const Type type = function.registers[operand.ref].type;
+  return is_integer_type(type) && bits(type) == width;
 }
 
 // What is legal there; empty when the operand is.

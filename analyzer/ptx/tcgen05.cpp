@@ -1,5 +1,6 @@
 #include "analyzer/ptx/tcgen05.h"
 
+#include "analyzer/ptx/effects.h"
 #include "analyzer/ptx/tcgen05_table.h"
 
 namespace tmemlint::ptx {
@@ -73,10 +74,10 @@ Form decode(const Opcode& opcode) {
   Form form;
   const Name name = name_of(opcode);
   form.op = name.op;
-  const InstructionForm* instruction = form_of(form.op);
-  if (!instruction) return form;
-  form.issue = instruction->issue;
-  form.completion = instruction->completion;
+  if (form_of(form.op) == nullptr) return form;
+  const Effects& effects = effects_of(form.op);
+  form.issue = effects.issue;
+  form.completion = effects.completion;
   form.weight_stationary = form.op == Tcgen05::kMmaWs;
   for (size_t i = name.modifiers; i < opcode.modifiers.size(); ++i) {
     const Word* word = find_word(opcode.modifiers[i]);
@@ -122,7 +123,24 @@ Form decode(const Opcode& opcode) {
       case Class::kSpCompress:
         form.compress = true;
         break;
-      default:
+      // What says nothing that the Form holds.
+      case Class::kSync:
+      case Class::kAligned:
+      case Class::kSpace:
+      case Class::kType:
+      case Class::kReduction:
+      case Class::kAbs:
+      case Class::kNan:
+      case Class::kDstFormat:
+      case Class::kSrcFormat:
+      case Class::kDown:
+      case Class::kCollectorA:
+      case Class::kCollectorB:
+      case Class::kDecompress:
+      case Class::kArrive:
+      case Class::kSyncRestrict:
+      case Class::kSpPattern:
+      case Class::kMetadataType:
         break;
     }
   }

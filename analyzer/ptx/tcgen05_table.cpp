@@ -1,3 +1,5 @@
+// The words, the instructions, where they exist and what they exist on, row by row (tcgen05_table.h says how they are
+// read). As long as it is because it is a table.
 #include "analyzer/ptx/tcgen05_table.h"
 
 #include <algorithm>
@@ -431,46 +433,21 @@ constexpr Slot kCommitOperands[] = {
 };
 
 constexpr InstructionForm kForms[] = {
-    {Tcgen05::kAlloc, "tcgen05.alloc", Issue::kWarp, Completion::kSynchronous, kAllocUses, {}, kAllocOperands},
-    {Tcgen05::kDealloc, "tcgen05.dealloc", Issue::kWarp, Completion::kSynchronous, kDeallocUses, {}, kDeallocOperands},
-    {Tcgen05::kRelinquish,
-     "tcgen05.relinquish_alloc_permit",
-     Issue::kWarp,
-     Completion::kSynchronous,
-     kRelinquishUses,
-     {},
-     {}},
-    {Tcgen05::kLdRed, "tcgen05.ld.red", Issue::kWarp, Completion::kWaitLd, kLdRedUses, kLdRedCombinations,
-     kLdRedOperands},
-    {Tcgen05::kLd, "tcgen05.ld", Issue::kWarp, Completion::kWaitLd, kLdUses, kLdCombinations, kLdOperands},
-    {Tcgen05::kSt, "tcgen05.st", Issue::kWarp, Completion::kWaitSt, kStUses, kStCombinations, kStOperands},
-    {Tcgen05::kWaitLd, "tcgen05.wait::ld", Issue::kWarp, Completion::kSynchronous, kWaitUses, {}, {}},
-    {Tcgen05::kWaitSt, "tcgen05.wait::st", Issue::kWarp, Completion::kSynchronous, kWaitUses, {}, {}},
-    {Tcgen05::kCp, "tcgen05.cp", Issue::kSingleThread, Completion::kCommit, kCpUses, kCpCombinations, kCpOperands},
-    {Tcgen05::kShift, "tcgen05.shift", Issue::kSingleThread, Completion::kCommit, kShiftUses, {}, kShiftOperands},
-    {Tcgen05::kMmaWs, "tcgen05.mma.ws", Issue::kSingleThread, Completion::kCommit, kMmaWsUses, {}, kMmaWsOperands},
-    {Tcgen05::kMma, "tcgen05.mma", Issue::kSingleThread, Completion::kCommit, kMmaUses, kMmaCombinations, kMmaOperands},
-    {Tcgen05::kCommit,
-     "tcgen05.commit",
-     Issue::kSingleThread,
-     Completion::kSynchronous,
-     kCommitUses,
-     {},
-     kCommitOperands},
-    {Tcgen05::kFenceBefore,
-     "tcgen05.fence::before_thread_sync",
-     Issue::kEachThread,
-     Completion::kSynchronous,
-     {},
-     {},
-     {}},
-    {Tcgen05::kFenceAfter,
-     "tcgen05.fence::after_thread_sync",
-     Issue::kEachThread,
-     Completion::kSynchronous,
-     {},
-     {},
-     {}},
+    {Tcgen05::kAlloc, "tcgen05.alloc", kAllocUses, {}, kAllocOperands},
+    {Tcgen05::kDealloc, "tcgen05.dealloc", kDeallocUses, {}, kDeallocOperands},
+    {Tcgen05::kRelinquish, "tcgen05.relinquish_alloc_permit", kRelinquishUses, {}, {}},
+    {Tcgen05::kLdRed, "tcgen05.ld.red", kLdRedUses, kLdRedCombinations, kLdRedOperands},
+    {Tcgen05::kLd, "tcgen05.ld", kLdUses, kLdCombinations, kLdOperands},
+    {Tcgen05::kSt, "tcgen05.st", kStUses, kStCombinations, kStOperands},
+    {Tcgen05::kWaitLd, "tcgen05.wait::ld", kWaitUses, {}, {}},
+    {Tcgen05::kWaitSt, "tcgen05.wait::st", kWaitUses, {}, {}},
+    {Tcgen05::kCp, "tcgen05.cp", kCpUses, kCpCombinations, kCpOperands},
+    {Tcgen05::kShift, "tcgen05.shift", kShiftUses, {}, kShiftOperands},
+    {Tcgen05::kMmaWs, "tcgen05.mma.ws", kMmaWsUses, {}, kMmaWsOperands},
+    {Tcgen05::kMma, "tcgen05.mma", kMmaUses, kMmaCombinations, kMmaOperands},
+    {Tcgen05::kCommit, "tcgen05.commit", kCommitUses, {}, kCommitOperands},
+    {Tcgen05::kFenceBefore, "tcgen05.fence::before_thread_sync", {}, {}, {}},
+    {Tcgen05::kFenceAfter, "tcgen05.fence::after_thread_sync", {}, {}, {}},
 };
 
 // ---- availability (target notes of each section; release notes)

@@ -134,8 +134,6 @@ struct Combination {
 struct InstructionForm {
   Tcgen05 op;
   std::string_view name;  // "tcgen05.mma.ws"
-  Issue issue;
-  Completion completion;
   std::span<const Use> uses;
   std::span<const Combination> combinations;
   std::span<const Slot> operands;

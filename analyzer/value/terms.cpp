@@ -274,14 +274,13 @@ Value Terms::opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_
   return v;
 }
 
-Value Terms::allocation(uint64_t site, uint64_t part, uint64_t columns) {
-  // Lane 0, a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2), with all its columns below 512.
-  constexpr uint64_t kAll = 512;
+Value Terms::allocation(uint64_t site, uint64_t part, uint64_t columns, uint64_t capacity) {
+  // Lane 0, a multiple of the allocation unit of 32 columns (ISA 9.7.16.1.2), with all its columns below the capacity.
   constexpr uint64_t kUnit = 32;
   Value v;
   v.base = intern(TermKind::kAllocation, 32, {}, site, part, nullptr, 0, nullptr,
-                  [](Term& term) { term.zero_bits = ~(kAll - kUnit); });
-  const uint64_t last = columns < kUnit ? kAll - kUnit : kAll - std::min(columns, kAll);
+                  [capacity](Term& term) { term.zero_bits = ~((std::bit_ceil(capacity) - 1) & ~(kUnit - 1)); });
+  const uint64_t last = capacity - std::min(std::max(columns, kUnit), capacity);
   uint64_t& starts = starts_[v.base];
   starts |= (std::bit_ceil(last + 1) - 1) & ~(kUnit - 1);
   return v;

@@ -218,14 +218,14 @@ public:
     if (blocks_.size() * kBlock < size) blocks_.resize((size + kBlock - 1) / kBlock);
   }
   T& operator[](size_t n) {
-    std::unique_ptr<T[]>& block = blocks_[n / kBlock];
-    if (block == nullptr) block = std::make_unique<T[]>(kBlock);
+    std::vector<T>& block = blocks_[n / kBlock];
+    if (block.empty()) block.resize(kBlock);
     return block[n % kBlock];
   }
 
 private:
   static constexpr size_t kBlock = 64;
-  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::vector<std::vector<T>> blocks_;
 };
 
 // Finds by content what is numbered 1, 2, … in the order in which it is added.
@@ -277,8 +277,9 @@ public:
 
   Value opaque(uint64_t site, uint64_t part, Uniformity uniformity, uint64_t loops, unsigned width,
                uint64_t zero_bits = 0);
-  // The address that an alloc of that many columns writes; 0: not known how many.
-  Value allocation(uint64_t site, uint64_t part, uint64_t columns);
+  // The address that an alloc of that many columns writes, 0: not known how many. `capacity`: the columns that there
+  // are for such an alloc.
+  Value allocation(uint64_t site, uint64_t part, uint64_t columns, uint64_t capacity);
   // The bits that a value may have in lane 0, with what is known of where its allocation starts.
   uint64_t ones_of(const Value& value) const;
   // The join term of a site; its set is empty until `widen` and `list` are used.

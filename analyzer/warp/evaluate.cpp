@@ -1322,7 +1322,7 @@ private:
     const Value columns = roles.columns < e.operand_count ? out_.graph.operands[e.operands + roles.columns] : Value{};
     switch (m.form.op) {
       case ptx::Tcgen05::kAlloc:
-        alloc(n, address, columns, lanes);
+        alloc(n, address, columns, m.form.exclusive, lanes);
         break;
       case ptx::Tcgen05::kDealloc:
         dealloc(n, address);
@@ -1378,11 +1378,12 @@ private:
     return *at;
   }
 
-  void alloc(uint32_t n, const Value& slot, const Value& columns, uint32_t lanes) {
+  void alloc(uint32_t n, const Value& slot, const Value& columns, bool exclusive, uint32_t lanes) {
     const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
     const Value address =
         terms_.allocation(value::site_of(UnknownKind::kAllocated, n), setting_.warp | (uint64_t{setting_.rank} << 32),
-                          sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())));
+                          sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())),
+                          ptx::column_capacity(graph_.module->target, exclusive));
     Protocol& p = change();
     Held& held = held_of(p.held, address.base);
     held.step = n;

@@ -1,0 +1,88 @@
+#include "analyzer/cluster/block_search.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace tmemlint::cluster {
+
+namespace {
+
+// Blocks, in threads, of which each is tried to see whether it has a warp for what the ones before had none.
+constexpr std::array<uint32_t, 3> kCoarseBlocks = {256, 512, 1024};
+// Those of which the smallest one that does as well as the best of them is taken.
+constexpr std::array<uint32_t, 15> kBlocks = {160, 192, 224, 256, 288, 320, 352, 384,
+                                              416, 448, 480, 512, 640, 768, 1024};
+// Those that are tried where warps wait for others.
+constexpr std::array<uint32_t, 7> kLargerBlocks = {160, 192, 256, 288, 320, 384, 512};
+
+// Whether what a warp does may depend on how many others there are.
+bool asks_for_block(const CompiledKernel& k) {
+  const std::vector<std::string_view>& names = k.module->special_registers;
+  return std::any_of(k.program->args.begin(), k.program->args.end(), [&](const program::Arg& arg) {
+    return arg.kind == program::Arg::Kind::kSpecial &&
+           (names[arg.ref].starts_with("%ntid") || names[arg.ref].starts_with("%nwarpid"));
+  });
+}
+
+FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launch& like, uint32_t threads) {
+  FollowedLaunch out;
+  out.launch = like;
+  out.launch.block = {threads, 1, 1};
+  out.launch.block_ground = kernel::Launch::Ground::kInferred;
+  out.warps = follow_warps(kernel, out.launch);
+  return out;
+}
+
+// The blocks that may do as well as the largest one that was tried, of which `fewest` instructions were not reached.
+// What that block showed tells which ones need not be tried.
+std::vector<uint32_t> candidates(const CompiledKernel& kernel, const FollowedLaunch& largest, size_t fewest) {
+  const bool warps_are_the_same = !asks_for_block(kernel) && largest.launch.ctas() == 1;
+  std::vector<uint32_t> out;
+  for (uint32_t threads : kBlocks) {
+    if (threads > largest.launch.threads()) break;
+    if (!warps_are_the_same || count_unreached_protocol(kernel, largest.warps, threads / value::kLanes) <= fewest)
+      out.push_back(threads);
+  }
+  return out;
+}
+
+}  // namespace
+
+FollowedLaunch find_block(const CompiledKernel& kernel, FollowedLaunch first) {
+  if (!first.launch.block_is_guess()) return first;
+  const size_t missing = count_unreached_protocol(kernel, first.warps);
+  if (missing == 0) return first;
+  // What the largest block has no warp for is not there for another warp.
+  size_t fewest = missing;
+  FollowedLaunch largest = first;
+  for (uint32_t threads : kCoarseBlocks) {
+    if (threads <= first.launch.threads() || fewest == 0) continue;
+    largest = follow_in_block(kernel, first.launch, threads);
+    fewest = count_unreached_protocol(kernel, largest.warps);
+  }
+  if (fewest >= missing) return first;
+  for (uint32_t threads : candidates(kernel, largest, fewest)) {
+    if (threads <= first.launch.threads()) continue;
+    FollowedLaunch tried = follow_in_block(kernel, first.launch, threads);
+    if (count_unreached_protocol(kernel, tried.warps) <= fewest) return tried;
+  }
+  return first;
+}
+
+SteppedLaunch find_block_that_goes_on(const CompiledKernel& kernel, SteppedLaunch first, const JointSetting& setting) {
+  if (!first.followed.launch.block_is_guess() || !first.joint.short_of_warps) return first;
+  JointSetting usual = setting;  // says enough of a block, at a part of the cost
+  usual.usual_only = true;
+  for (uint32_t threads : kLargerBlocks) {
+    if (threads <= first.followed.launch.threads()) continue;
+    SteppedLaunch tried;
+    tried.followed = follow_in_block(kernel, first.followed.launch, threads);
+    if (run_jointly(kernel, tried.followed.launch, usual).short_of_warps) continue;
+    tried.joint = run_jointly(kernel, tried.followed.launch, setting);
+    return tried;
+  }
+  return first;
+}
+
+}  // namespace tmemlint::cluster
