@@ -103,9 +103,9 @@ private:
       most = std::max(most, used);
     }
     uint32_t capacity = ptx::column_capacity(module_.target, false);
-    for (const cluster::Step& s : a_.joint->log) {
+    for (const cluster::LogLine& s : a_.joint->log) {
       if (s.columns == 0) continue;
-      const ptx::Form& form = a_.program->meanings[module_.instructions[s.instruction].opcode].form;
+      const ptx::Form& form = a_.kernel->meaning_of(s.instruction).form;
       if (form.exclusive) capacity = std::max(capacity, ptx::column_capacity(module_.target, true));
     }
     out_ += "  at most " + std::to_string(most) + " of " + std::to_string(capacity) + " columns in use" +
