@@ -111,7 +111,9 @@ private:
       }
       case TermKind::kPure:
         break;
-      default:
+      case TermKind::kNone:
+      case TermKind::kOpaque:
+      case TermKind::kAllocation:
         return {};
     }
     switch (term.operation.op) {
@@ -136,9 +138,36 @@ private:
         return low_bits(of_value(term.args[0], depth), term.operation.aux);
       case Op::kSelect:
         return either(arg(1), arg(2));
-      default:
+      // Not computed bit by bit: no bit is known.
+      case Op::kMov:
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kMulHi:
+      case Op::kNeg:
+      case Op::kAbs:
+      case Op::kMin:
+      case Op::kMax:
+      case Op::kDiv:
+      case Op::kRem:
+      case Op::kEq:
+      case Op::kLt:
+      case Op::kBfe:
+      case Op::kBfi:
+      case Op::kPrmt:
+      case Op::kLop3:
+      case Op::kClz:
+      case Op::kBrev:
+      case Op::kBfind:
+      case Op::kPopc:
+      case Op::kFns:
+      case Op::kSext:
+      case Op::kFunnel:
+      case Op::kButterfly:
+      case Op::kGeneric:
         return {};
     }
+    return {};
   }
 
   const value::Terms& terms_;
