@@ -1,0 +1,253 @@
+// The worked example of docs/design.md: what the document says of one kernel at each stage is what the code makes of it.
+// Each stage is written down here the way the document shows it; where they differ, the test prints the right text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analyzer/cluster/analysis.h"
+#include "analyzer/cluster/kernel_facts.h"
+#include "analyzer/cluster/scenario_run.h"
+#include "analyzer/engine.h"
+#include "analyzer/warp/machine.h"
+#include "rules/ordering.h"
+#include "rules/problems.h"
+
+namespace tmemlint {
+namespace {
+
+const std::string kRoot = std::string(TMEMLINT_SOURCE_DIR) + "/";
+const std::string kKernel = "fixtures/cases/example-handoff-bad.ptx";
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(kRoot + path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The kernel and everything that is made of it.
+class Example : public testing::Test {
+protected:
+  Example() {
+    cluster::JointSetting setting;
+    setting.log = true;
+    analysis_ = cluster::analyze(module_, 0, {}, {}, setting);
+  }
+
+  void expect_in_document(const std::string& stage) const {
+    static const std::string document = text_of("docs/design.md");
+    EXPECT_NE(document.find(stage), std::string::npos) << "docs/design.md does not say:\n" << stage;
+  }
+
+  uint32_t line_of(uint32_t instruction) const {
+    return module_.source->position(module_.instructions[instruction].span.begin).line;
+  }
+  // "line 33 tcgen05.ld"
+  std::string name(uint32_t instruction) const {
+    const ptx::Span span = module_.instructions[instruction].opcode_span;
+    std::string out(module_.source->text().substr(span.begin, span.end - span.begin));
+    const bool is_tcgen05 = out.starts_with("tcgen05.");
+    if (is_tcgen05) out = out.substr(0, out.find('.', std::string("tcgen05.").size()));
+    return "line " + std::to_string(line_of(instruction)) + " " + out;
+  }
+  uint32_t instruction_of(uint32_t step) const { return analysis_.kernel->program->steps[step].instruction; }
+  std::string describe(const value::Value& v) const { return analysis_.kernel->terms->describe(v); }
+
+  std::string argument(const program::Arg& a) const {
+    std::string out;
+    switch (a.kind) {
+      case program::Arg::Kind::kNone:
+      case program::Arg::Kind::kSink:
+        return "-";
+      case program::Arg::Kind::kRegister:
+        out = "r" + std::to_string(a.ref) + (a.number == 0 ? "" : "+" + std::to_string(a.number));
+        break;
+      case program::Arg::Kind::kNumber:
+        out = std::to_string(a.number);
+        break;
+      case program::Arg::Kind::kSpecial:
+        out = module_.special_registers[a.ref];
+        break;
+      case program::Arg::Kind::kShared:
+        out = "shared+" + std::to_string(a.number);
+        break;
+    }
+    return a.address ? "[" + out + "]" : out;
+  }
+
+  std::shared_ptr<const ptx::SourceText> source_ = std::make_shared<const ptx::SourceText>(kKernel, text_of(kKernel));
+  ptx::Module module_ = ptx::parse(source_);
+  cluster::Analysis analysis_;
+};
+
+TEST_F(Example, Text) {
+  // The document shows the kernel as it is, without the comments at its top and the one on the line that is reported.
+  std::string kernel(source_->text().substr(source_->text().find(".visible")));
+  kernel.erase(kernel.find(" // expect"), std::string(" // expect: tmem-handoff-race").size());
+  expect_in_document(kernel);
+}
+
+TEST_F(Example, Graph) {
+  std::string out;
+  const kernel::Graph& graph = analysis_.kernel->graph;
+  for (size_t n = 0; n < graph.blocks.size(); ++n) {
+    const kernel::Block& b = graph.blocks[n];
+    out += "block " + std::to_string(n);
+    if (b.first < b.last) {
+      out += "  lines " + std::to_string(line_of(b.first)) + "-" + std::to_string(line_of(b.last - 1));
+    }
+    if (b.ending == kernel::Ending::kExit) out += "  exit";
+    if (b.ending == kernel::Ending::kJump) out += "  to " + std::to_string(b.successors[0]);
+    if (b.ending == kernel::Ending::kBranch) {
+      const bool n0 = b.condition_negated;
+      out += "  if " + module_.functions[0].register_name(b.condition) + " to " + std::to_string(b.successors[n0]) +
+             ", else to " + std::to_string(b.successors[!n0]);
+    }
+    out += "\n";
+  }
+  expect_in_document(out);
+}
+
+TEST_F(Example, Steps) {
+  std::string out;
+  const program::Program& p = *analysis_.kernel->program;
+  for (size_t b = 0; b < p.code.size(); ++b) {
+    for (uint32_t s = p.code[b].first; s < p.code[b].last; ++s) {
+      const program::Step& step = p.steps[s];
+      std::string line = "step " + std::to_string(s) + "  block " + std::to_string(b) + "  ";
+      if (step.kind == program::Step::Kind::kUse) line += "uses the results of load " + std::to_string(step.loads) + ": ";
+      line += name(step.instruction) + " ";
+      if (!step.is_marker()) {
+        for (uint8_t n = 0; n < step.argument_count; ++n) line += " " + argument(p.args[step.first_arg + n]);
+      }
+      out += line + "\n";
+    }
+  }
+  expect_in_document(out);
+}
+
+TEST_F(Example, Values) {
+  std::string out;
+  const program::Program& p = *analysis_.kernel->program;
+  warp::Machine machine(p, *analysis_.kernel->terms, analysis_.launch, 0, 4, {});
+  for (uint32_t s = p.code[0].first; s < p.code[0].last; ++s) machine.execute(p.steps[s], s);
+  for (uint32_t s = p.code[0].first; s < p.code[0].last; ++s) {
+    const program::Arg& to = p.args[p.steps[s].first_arg];
+    const value::Value& v = machine.registers[to.ref];
+    out += name(p.steps[s].instruction) + "  r" + std::to_string(to.ref) + " = {base " + std::to_string(v.base) +
+           ", number " + std::to_string(v.number) + ", table " + std::to_string(v.table) + ", plain " +
+           std::to_string(v.plain) + "}  " + describe(v) + "\n";
+  }
+  expect_in_document(out);
+}
+
+TEST_F(Example, Events) {
+  std::string out;
+  for (const warp::WarpGraph& w : analysis_.warps) {
+    if (w.warp != 0 && w.warp != 4) continue;
+    for (const warp::Event& e : w.events) {
+      if (e.instruction == ptx::kNone) continue;
+      out += "warp " + std::to_string(w.warp) + "  " + name(e.instruction);
+      if (e.address != value::Value{}) out += "  at " + describe(e.address);
+      const warp::Protocol& before = w.protocols[e.before];
+      out += "  live " + std::to_string(before.live_allocations());
+      for (const warp::PendingStore& s : before.stores)
+        out += ", pending store of line " + std::to_string(line_of(instruction_of(s.step)));
+      for (const warp::PendingLoad& l : before.loads)
+        out += ", pending load of line " + std::to_string(line_of(instruction_of(l.step)));
+      out += "\n";
+    }
+  }
+  expect_in_document(out);
+}
+
+TEST_F(Example, Scenario) {
+  std::string out;
+  for (const cluster::LogLine& l : analysis_.joint->log) {
+    if (l.warp.number != 0 && l.warp.number != 4) continue;
+    out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) + (l.text.empty() ? "" : "  " + l.text) + "\n";
+  }
+  expect_in_document(out);
+  EXPECT_EQ(analysis_.joint->scenarios.size(), 1u);
+}
+
+TEST_F(Example, Clocks) {
+  const cluster::KernelFacts facts(*analysis_.kernel, analysis_.launch);
+  cluster::Footprints footprints;
+  cluster::ScenarioUnderWay scenario(facts, {}, false, footprints);
+  const auto operations = [&]() -> const std::vector<cluster::Operation>& {
+    return scenario.state().tensor_memory.operations();
+  };
+  // Until the load has been executed, a block at a time.
+  for (uint64_t budget = 0; operations().size() < 2 && budget < 1000; ++budget) scenario.go_on(budget);
+  ASSERT_EQ(operations().size(), 2u);
+  std::string out;
+  for (const cluster::Operation& o : operations()) {
+    out += name(o.instruction) + "  issued as event " + std::to_string(o.event) + " of warp " +
+           std::to_string(o.id.number) + ", waited for in its event " + std::to_string(o.waited) + "\n";
+  }
+  out += "warp 0 knows warp 4 up to its event " + std::to_string(scenario.state().warps[0].knowledge.any().event(4)) + "\n";
+  expect_in_document(out);
+}
+
+std::string yes_or_no(bool b) {
+  return b ? "true" : "false";
+}
+
+TEST_F(Example, Observation) {
+  const cluster::AccessPair* pair = nullptr;
+  for (const cluster::Observed& o : analysis_.joint->observed) {
+    if (pair == nullptr) pair = std::get_if<cluster::AccessPair>(&o.what);
+  }
+  ASSERT_NE(pair, nullptr);
+  const auto use = [&](const cluster::TmemUse& u) {
+    return name(u.site.instruction) + " in warp " + std::to_string(u.site.warp.number) + ", reads " +
+           yes_or_no(u.reads) + ", writes " + yes_or_no(u.writes) + "\n";
+  };
+  std::string out = "earlier                  " + use(pair->earlier);
+  out += "later                    " + use(pair->later);
+  const cluster::Order& order = pair->order;
+  out += "order.same_warp          " + yes_or_no(order.same_warp) + "\n";
+  out += "order.issued             " + yes_or_no(order.issued) + "\n";
+  out += "order.complete           " + yes_or_no(order.complete) + "\n";
+  out += "order.pipelined          " + yes_or_no(order.pipelined) + "\n";
+  out += "within_cta               " + yes_or_no(pair->within_cta) + "\n";
+  out += "earlier_saw_a_write      " + yes_or_no(pair->earlier_saw_a_write) + "\n";
+  out += "later_knows_older_write  " + yes_or_no(pair->later_knows_older_write) + "\n";
+  expect_in_document(out);
+  EXPECT_FALSE(order.issued_fenced || order.complete_fenced || order.complete_strict);
+  EXPECT_EQ(rules::judge(*pair), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kLater}));
+  expect_in_document("`{Disorder::kUnordered, Blamed::kLater}`");
+}
+
+TEST_F(Example, Problem) {
+  const rules::Problems problems = rules::find_problems(analysis_);
+  ASSERT_EQ(problems.all.size(), 1u);
+  const rules::Problem& p = problems.all.front();
+  EXPECT_EQ(p.kind, rules::ProblemKind::kUnordered);
+  EXPECT_TRUE(p.decisions.empty());
+  expect_in_document("kind        ProblemKind::kUnordered\nat          " + name(p.at) + "\nwarp        " +
+                     std::to_string(p.warp.number) + "\nother       " + name(p.other) + "\nother_warp  " +
+                     std::to_string(p.other_warp.number) + "\n");
+}
+
+TEST_F(Example, Finding) {
+  report::Results results;
+  lint(source_, Options{}, results);
+  ASSERT_EQ(results.findings.size(), 1u);
+  const report::Finding& f = results.findings.front();
+  const auto position = [](const report::Place& place) {
+    return std::to_string(place.text->position(place.span.begin).line) + ":" +
+           std::to_string(place.text->position(place.span.begin).column);
+  };
+  expect_in_document("example-handoff-bad.ptx:" + position(f.place) + ": error: " + f.message + " (warp 0) [" + f.rule + "]\n");
+  ASSERT_EQ(f.related.size(), 1u);
+  expect_in_document("example-handoff-bad.ptx:" + position(f.related[0].place) + ": note: " + f.related[0].message + "\n");
+}
+
+}  // namespace
+}  // namespace tmemlint
