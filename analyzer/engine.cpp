@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyzer/cta/analysis.h"
+#include "analyzer/cluster/analysis.h"
 #include "rules/facts.h"
 #include "rules/rule.h"
 
@@ -12,7 +12,7 @@ namespace tmemlint {
 namespace {
 
 void report_incomplete(rules::Context& context) {
-  const cta::Analysis& a = context.analysis();
+  const cluster::Analysis& a = context.analysis();
   for (const kernel::Gap& gap : a.graph.gaps) context.incomplete(gap.instruction, gap.reason);
   if (a.launch.shape_unknown) {
     context.incomplete(a.tcgen05.front(),
@@ -37,7 +37,7 @@ void report_incomplete(rules::Context& context) {
 
 // Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known
 // then.
-bool is_damaged(const ptx::Module& module, const cta::Analysis& a) {
+bool is_damaged(const ptx::Module& module, const cluster::Analysis& a) {
   for (uint32_t f : a.functions) {
     const ptx::Offset begin = module.functions[f].name_span.begin;
     ptx::Offset end = ~ptx::Offset{0};
@@ -83,7 +83,7 @@ void keep_confirmed(report::Results& results, size_t first, const report::Result
 
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
-  const std::unique_ptr<cta::Analysis> analysis = cta::analyze(module, kernel, options.block, options.cluster);
+  const std::unique_ptr<cluster::Analysis> analysis = cluster::analyze(module, kernel, options.block, options.cluster);
   results.summary.tcgen05 += analysis->tcgen05.size();
   if (analysis->tcgen05.empty()) return;
   rules::Context context(*analysis, module.source, results, options.source_of);
@@ -104,7 +104,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
   const size_t findings = results.findings.size();
   check(context);
   // What is said of a path is looked at more closely: joining the times round a loop may have made that path.
-  if (!context.blamed().empty() && cta::look_again(*analysis, context.blamed())) {
+  if (!context.blamed().empty() && cluster::look_again(*analysis, context.blamed())) {
     report::Results closer;
     rules::Context second(*analysis, module.source, closer, options.source_of);
     check(second);

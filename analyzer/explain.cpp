@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "analyzer/cta/analysis.h"
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/analysis.h"
+#include "analyzer/cluster/joint.h"
 #include "analyzer/report/encoding.h"
 
 namespace tmemlint {
@@ -19,9 +19,9 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-bool can_block(const warp::Meaning& m) {
+bool can_block(const program::Meaning& m) {
   switch (m.action) {
-    case warp::Action::kTcgen05:
+    case program::Action::kTcgen05:
       switch (m.form.op) {
         case ptx::Tcgen05::kAlloc:
         case ptx::Tcgen05::kDealloc:
@@ -31,12 +31,12 @@ bool can_block(const warp::Meaning& m) {
         default:
           return false;
       }
-    case warp::Action::kMbarrier:
-      return m.mbarrier == warp::Mbarrier::kTryWait || m.mbarrier == warp::Mbarrier::kTestWait;
-    case warp::Action::kBarrier:
-      return m.barrier == warp::Barrier::kSync || m.barrier == warp::Barrier::kReduce;
-    case warp::Action::kClusterBarrier:
-      return m.cluster_barrier == warp::ClusterBarrier::kWait;
+    case program::Action::kMbarrier:
+      return m.mbarrier == program::Mbarrier::kTryWait || m.mbarrier == program::Mbarrier::kTestWait;
+    case program::Action::kBarrier:
+      return m.barrier == program::Barrier::kSync || m.barrier == program::Barrier::kReduce;
+    case program::Action::kClusterBarrier:
+      return m.cluster_barrier == program::ClusterBarrier::kWait;
     default:
       return false;
   }
@@ -44,7 +44,7 @@ bool can_block(const warp::Meaning& m) {
 
 class Explainer {
 public:
-  Explainer(const ptx::Module& module, const cta::Analysis& analysis) : module_(module), a_(analysis) {}
+  Explainer(const ptx::Module& module, const cluster::Analysis& analysis) : module_(module), a_(analysis) {}
 
   std::string run() {
     heading();
@@ -53,7 +53,7 @@ public:
     for (uint32_t r = 0; r < std::max(1u, a_.launch.ctas()); ++r) {
       for (uint32_t w = 0; w < a_.launch.warps(); ++w) lines[{r, w}];
     }
-    for (const cta::Step& s : a_.joint->log) lines[{s.rank, s.warp}].push_back({s.instruction, s.text});
+    for (const cluster::Step& s : a_.joint->log) lines[{s.rank, s.warp}].push_back({s.instruction, s.text});
     // Warps with the same steps are one role.
     std::vector<std::pair<std::vector<Line>, std::vector<Warp>>> roles;
     for (const auto& [warp, list] : lines) {
@@ -80,7 +80,7 @@ private:
     // Columns in use, as allocs and deallocs change them.
     uint32_t used = 0;
     uint32_t most = 0;
-    for (const cta::Step& s : a_.joint->log) {
+    for (const cluster::Step& s : a_.joint->log) {
       if (s.rank != 0 || s.columns == 0) continue;
       used = static_cast<uint32_t>(static_cast<int64_t>(used) + s.columns);
       most = std::max(most, used);
@@ -160,7 +160,7 @@ private:
   }
 
   const ptx::Module& module_;
-  const cta::Analysis& a_;
+  const cluster::Analysis& a_;
   std::string out_;
 };
 
@@ -175,9 +175,9 @@ std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, 
   std::string out;
   for (uint32_t f = 0; f < module.functions.size(); ++f) {
     if (!module.functions[f].is_entry || !module.functions[f].has_body) continue;
-    cta::JointSetting setting;
+    cluster::JointSetting setting;
     setting.log = true;
-    const auto analysis = cta::analyze(module, f, options.block, options.cluster, setting);
+    const auto analysis = cluster::analyze(module, f, options.block, options.cluster, setting);
     if (analysis->tcgen05.empty()) continue;
     if (!out.empty()) out += "\n";
     out += Explainer(module, *analysis).run();

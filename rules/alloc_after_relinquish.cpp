@@ -24,7 +24,7 @@ void check_alloc_after_relinquish(Context& context) {
     }
   }
   // Another warp of the CTA gave the permit up.
-  for_each(context, {cta::Fault::kAfterRelinquish}, [&](const cta::Sighting& s) {
+  for_each(context, {cluster::Fault::kAfterRelinquish}, [&](const cluster::Sighting& s) {
     Draft d = draft(s, report::Level::kError,
                     "tcgen05.alloc after warp " + std::to_string(s.other_warp) +
                         " gave up the CTA's permit to allocate: the permit never comes back, and the alloc traps; "

@@ -5,8 +5,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_alloc_capacity(Context& context) {
   for_each(context, {Fault::kOverCapacity}, [&](const Sighting& s) {

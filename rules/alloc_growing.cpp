@@ -37,7 +37,7 @@ void check_alloc_growing(Context& context) {
     }
   }
   // Allocs of different warps, where a join orders them, and sizes that a condition selects.
-  for_each(context, {cta::Fault::kGrowing}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kGrowing}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     if (s.other_warp == s.warp && said.contains(s.at)) return std::nullopt;
     const std::string whose = s.other_warp == s.warp ? "" : " of warp " + std::to_string(s.other_warp);
     Draft d = draft(s, report::Level::kError,

@@ -34,7 +34,7 @@ std::vector<Request> requests(const Context& context) {
       if (e.kind != warp::Event::Kind::kTcgen05) continue;
       const ptx::Form& form = context.form(e);
       if (form.op != ptx::Tcgen05::kAlloc && form.op != ptx::Tcgen05::kDealloc) continue;
-      const warp::Value asked = context.columns_of(w, e);
+      const value::Value asked = context.columns_of(w, e);
       const bool changes =
           context.terms().loops(asked) != 0 || context.analysis().graph.blocks[e.block].loop != ptx::kNone;
       out.push_back({&w, &e, form.exclusive, changes, warp::columns_of(context.terms(), asked, e.lanes)});
@@ -72,7 +72,7 @@ void check_alloc_size(Context& context) {
       context.report(std::move(d));
     }
   }
-  for_each(context, {cta::Fault::kAllocSize}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kAllocSize}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     doubtful.erase(s.at);
     if (said.contains(s.at)) return std::nullopt;
     if (chose_rounds(context, s)) {

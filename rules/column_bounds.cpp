@@ -8,24 +8,24 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 // How much what is not known of an address in a lane, its allocation apart, may add to it; nothing if there is no end
 // to that.
-std::optional<uint64_t> most_added(const warp::Terms& terms, const warp::Value& address, unsigned lane,
+std::optional<uint64_t> most_added(const value::Terms& terms, const value::Value& address, unsigned lane,
                                    unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
   if (((address.plain >> lane) & 1) != 0) return 0;
   uint64_t all = 0;
-  for (const warp::Terms::Part part : terms.parts(address.base)) {
-    const warp::Term& term = terms[part.term];
-    if (term.kind == warp::TermKind::kAllocation) continue;
+  for (const value::Terms::Part part : terms.parts(address.base)) {
+    const value::Term& term = terms[part.term];
+    if (term.kind == value::TermKind::kAllocation) continue;
     uint64_t most = ~term.zero_bits;
-    if (term.kind == warp::TermKind::kPure && term.operation.op == warp::Op::kAdd && depth < kDeepest) {
+    if (term.kind == value::TermKind::kPure && term.operation.op == value::Op::kAdd && depth < kDeepest) {
       // A sum that other lanes have other parts of.
       most = 0;
-      for (const warp::Value& arg : term.args) {
+      for (const value::Value& arg : term.args) {
         const std::optional<uint64_t> of_arg = most_added(terms, arg, lane, depth + 1);
         if (!of_arg || __builtin_add_overflow(most, *of_arg, &most)) return std::nullopt;
       }
@@ -37,7 +37,7 @@ std::optional<uint64_t> most_added(const warp::Terms& terms, const warp::Value& 
 }
 
 // Whether that stays small, however often loops go round: the stages of a ring.
-bool is_bounded(const warp::Terms& terms, const warp::Event& e) {
+bool is_bounded(const value::Terms& terms, const warp::Event& e) {
   constexpr uint64_t kColumns = 0xffff;  // the field of an address (ISA 9.7.16.1)
   const std::optional<uint64_t> most = most_added(terms, e.address, static_cast<unsigned>(std::countr_zero(e.lanes)));
   return most && *most <= kColumns;
@@ -58,7 +58,7 @@ bool has_bounded_address(const Context& context, const Sighting& s) {
 
 // Whether the column goes on and on with the rounds of the loop that the access stands in.
 bool grows(const Context& context, const Sighting& s) {
-  const auto course = context.joint().courses.find(cta::place_key(s.at, s.warp));
+  const auto course = context.joint().courses.find(cluster::place_key(s.at, s.warp));
   const bool comes_back = course != context.joint().courses.end() && course->second.comes_back;
   return !comes_back && !has_bounded_address(context, s);
 }

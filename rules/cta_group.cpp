@@ -7,7 +7,7 @@ namespace {
 
 void check_cta_group(Context& context) {
   const ptx::Module& module = context.module();
-  const cta::Analysis& a = context.analysis();
+  const cluster::Analysis& a = context.analysis();
   if (a.program == nullptr) return;           // no tcgen05 instruction
   uint32_t first[3] = {kNone, kNone, kNone};  // in the order of the call tree: the kernel's own before its callees'
   unsigned count[3] = {};
@@ -15,8 +15,8 @@ void check_cta_group(Context& context) {
   for (uint32_t f : a.functions) {
     const ptx::Function& function = module.functions[f];
     for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
-      const warp::Meaning& m = context.meaning(i);
-      if (m.action != warp::Action::kTcgen05) continue;
+      const program::Meaning& m = context.meaning(i);
+      if (m.action != program::Action::kTcgen05) continue;
       const unsigned group = m.form.cta_group;
       if (group != 1 && group != 2) continue;
       if (first[group] == kNone) first[group] = i;

@@ -11,10 +11,10 @@ namespace tmemlint::rules {
 
 namespace {
 
-using warp::Op;
-using warp::Term;
-using warp::TermKind;
-using warp::Value;
+using value::Op;
+using value::Term;
+using value::TermKind;
+using value::Value;
 
 // What is known of a number bit by bit; `value` has no bit outside `known`.
 struct Bits {
@@ -55,17 +55,17 @@ Bits either(Bits a, Bits b) {
 }
 Bits shifted_left(Bits a, unsigned left) {
   if (left >= 64) return Bits::of(0);
-  return {(a.known << left) | warp::truncate(~uint64_t{0}, left), a.value << left};
+  return {(a.known << left) | value::truncate(~uint64_t{0}, left), a.value << left};
 }
 Bits low_bits(Bits a, unsigned width) {
-  return a & Bits::of(warp::truncate(~uint64_t{0}, width));
+  return a & Bits::of(value::truncate(~uint64_t{0}, width));
 }
 
 // A descriptor is put together from an address that is known to the machine only and from fields that are constants:
 // what the constants leave no doubt about can be judged.
 class KnownBits {
 public:
-  explicit KnownBits(const warp::Terms& terms) : terms_(terms) {}
+  explicit KnownBits(const value::Terms& terms) : terms_(terms) {}
 
   Bits of(const Value& value, unsigned lane) { return of_value(terms_.lane(value, lane), kMostDepth); }
 
@@ -141,7 +141,7 @@ private:
     }
   }
 
-  const warp::Terms& terms_;
+  const value::Terms& terms_;
   std::map<uint32_t, Bits> seen_;
 };
 
@@ -221,7 +221,7 @@ private:
     }
     if (out.values.empty()) {
       // A few open bits (the id of a scale factor) can be tried out.
-      const uint64_t open = warp::truncate(~out.bits.known, width);
+      const uint64_t open = value::truncate(~out.bits.known, width);
       constexpr int kMostOpen = 8;
       if (std::popcount(open) <= kMostOpen) {
         uint64_t some = 0;
@@ -353,7 +353,7 @@ private:
   Context& context_;
   const warp::WarpGraph& warp_;
   const warp::Event& event_;
-  const std::span<const warp::Value> operands_;
+  const std::span<const value::Value> operands_;
   KnownBits& known_;
   const ptx::Form& form_;
   const ptx::Instruction& instruction_;

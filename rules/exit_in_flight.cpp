@@ -5,8 +5,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_exit_in_flight(Context& context) {
   for_each(context, {Fault::kExitInFlight}, [&](const Sighting& s) {

@@ -6,7 +6,7 @@
 namespace tmemlint::rules {
 
 using report::Level;
-using warp::Value;
+using value::Value;
 
 std::string list_numbers(uint64_t set) {
   std::string out;
@@ -36,16 +36,16 @@ std::string_view Context::name(uint32_t instruction) const {
   return end <= o.text.size() ? o.text.substr(0, end) : o.text;
 }
 
-warp::Value Context::columns_of(const warp::WarpGraph& w, const warp::Event& event) const {
+value::Value Context::columns_of(const warp::WarpGraph& w, const warp::Event& event) const {
   const uint32_t columns = program().roles[program().steps[event.step].roles].columns;
-  return columns < event.operand_count ? w.operands_of(event)[columns] : warp::Value{};
+  return columns < event.operand_count ? w.operands_of(event)[columns] : value::Value{};
 }
 
 TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   TmemAddress out;
   if (lanes == 0) return out;
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-  const uint64_t number = warp::truncate(terms().number_in(value, lane), 32);
+  const uint64_t number = value::truncate(terms().number_in(value, lane), 32);
   const bool based = value.base != 0 && ((value.plain >> lane) & 1) == 0;
   out.lane = static_cast<uint32_t>(number >> 16);
   out.column = static_cast<uint32_t>(number & 0xffff);
@@ -53,8 +53,8 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
     out.known = true;
     return out;
   }
-  for (const warp::Terms::Part part : terms().parts(value.base)) {
-    if (terms()[part.term].kind != warp::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0)
+  for (const value::Terms::Part part : terms().parts(value.base)) {
+    if (terms()[part.term].kind != value::TermKind::kAllocation || part.coefficient != 1 || out.allocation != 0)
       return out;
     out.allocation = part.term;
   }
@@ -69,13 +69,13 @@ std::vector<TmemAddress> Context::tmem_addresses(const Value& value, uint32_t la
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   Value rest = terms().lane(value, lane);
   uint32_t allocation = 0;
-  for (const warp::Terms::Part part : terms().parts(rest.base)) {
-    if (terms()[part.term].kind == warp::TermKind::kAllocation && part.coefficient == 1) allocation = part.term;
+  for (const value::Terms::Part part : terms().parts(rest.base)) {
+    if (terms()[part.term].kind == value::TermKind::kAllocation && part.coefficient == 1) allocation = part.term;
   }
   if (allocation != 0) {
     Value base;
     base.base = allocation;
-    rest = analysis_.terms->apply({warp::Op::kSub, 32, false, 0}, rest, base);
+    rest = analysis_.terms->apply({value::Op::kSub, 32, false, 0}, rest, base);
   }
   std::vector<TmemAddress> out;
   const auto numbers = terms().enumerate(rest, lane, 32);
@@ -200,7 +200,7 @@ std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint3
   return out;
 }
 
-std::vector<report::Related> Context::scenario_path(const std::vector<cta::Decision>& decisions) const {
+std::vector<report::Related> Context::scenario_path(const std::vector<cluster::Decision>& decisions) const {
   std::vector<report::Related> out;
   std::vector<uint32_t> seen;
   // The last decision at each place.

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/cta/analysis.h"
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/analysis.h"
+#include "analyzer/cluster/joint.h"
 #include "analyzer/report/finding.h"
 #include "rules/rule.h"
 
@@ -33,11 +33,11 @@ struct Draft {
   At at;
   std::string message;
   std::vector<std::pair<At, std::string>> related;
-  const warp::WarpGraph* warp = nullptr;  // whose path it is; null: not about a path
-  uint32_t node = kNone;                  // where on that warp's paths
-  std::optional<uint32_t> in_warp;        // when no path of a warp is given
-  std::vector<cta::Decision> decisions;   // of the scenario that shows it
-  bool rests_on_block = false;            // true only if the block has that many warps
+  const warp::WarpGraph* warp = nullptr;     // whose path it is; null: not about a path
+  uint32_t node = kNone;                     // where on that warp's paths
+  std::optional<uint32_t> in_warp;           // when no path of a warp is given
+  std::vector<cluster::Decision> decisions;  // of the scenario that shows it
+  bool rests_on_block = false;               // true only if the block has that many warps
 };
 
 // Where TMEM addresses lead: the parts of a value that is one.
@@ -50,38 +50,38 @@ struct TmemAddress {
 
 class Context {
 public:
-  Context(const cta::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results,
+  Context(const cluster::Analysis& analysis, std::shared_ptr<const ptx::SourceText> text, report::Results& results,
           report::SourceOf source_of)
       : analysis_(analysis), text_(std::move(text)), results_(results), source_of_(std::move(source_of)) {}
 
   const ptx::Module& module() const { return *analysis_.module; }
-  const cta::Analysis& analysis() const { return analysis_; }
-  const cta::Joint& joint() const { return *analysis_.joint; }
-  const warp::Terms& terms() const { return *analysis_.terms; }
-  const warp::Program& program() const { return *analysis_.program; }
+  const cluster::Analysis& analysis() const { return analysis_; }
+  const cluster::Joint& joint() const { return *analysis_.joint; }
+  const value::Terms& terms() const { return *analysis_.terms; }
+  const program::Program& program() const { return *analysis_.program; }
   const std::vector<warp::WarpGraph>& warps() const { return analysis_.warps; }
   const kernel::Launch& launch() const { return analysis_.launch; }
   const ptx::Function& kernel() const { return module().functions[analysis_.kernel]; }
 
   const ptx::Opcode& opcode(uint32_t instruction) const { return module().opcode(module().instructions[instruction]); }
-  const warp::Meaning& meaning(uint32_t instruction) const {
+  const program::Meaning& meaning(uint32_t instruction) const {
     return program().meanings[module().instructions[instruction].opcode];
   }
   const ptx::Form& form(uint32_t instruction) const { return meaning(instruction).form; }
   // Of an event's instruction.
-  const warp::Meaning& meaning(const warp::Event& event) const { return meaning(event.instruction); }
+  const program::Meaning& meaning(const warp::Event& event) const { return meaning(event.instruction); }
   const ptx::Form& form(const warp::Event& event) const { return form(event.instruction); }
   // nCols of an alloc or dealloc; of others a number.
-  warp::Value columns_of(const warp::WarpGraph& w, const warp::Event& event) const;
+  value::Value columns_of(const warp::WarpGraph& w, const warp::Event& event) const;
   uint32_t instruction_of(uint32_t step) const { return program().steps[step].instruction; }
   std::string_view name(
       uint32_t instruction) const;  // the opcode as a reader names it: "tcgen05.ld", "mbarrier.arrive"
 
-  TmemAddress tmem_address(const warp::Value& value, uint32_t lanes) const;
+  TmemAddress tmem_address(const value::Value& value, uint32_t lanes) const;
   // All the addresses that a value may be, when they can be listed (a stage index has a few values); else empty.
-  std::vector<TmemAddress> tmem_addresses(const warp::Value& value, uint32_t lanes) const;
+  std::vector<TmemAddress> tmem_addresses(const value::Value& value, uint32_t lanes) const;
   // Whether two uniform values may be the same number; false when nothing is known to make them so.
-  bool may_equal(const warp::Value& a, const warp::Value& b) const;
+  bool may_equal(const value::Value& a, const value::Value& b) const;
 
   void report(Draft draft);
   // A question that could not be decided; said once per place and reason.
@@ -100,12 +100,12 @@ private:
     std::vector<uint32_t> warps;
   };
   void fold_floods();
-  std::vector<report::Related> scenario_path(const std::vector<cta::Decision>& decisions) const;
+  std::vector<report::Related> scenario_path(const std::vector<cluster::Decision>& decisions) const;
   std::vector<report::SourcePosition> written_at(const report::Place& place) const;
   report::Related branch_step(uint32_t instruction, uint32_t next, bool holds) const;
   std::vector<report::Related> path_to(const warp::WarpGraph& warp, uint32_t node) const;
 
-  const cta::Analysis& analysis_;
+  const cluster::Analysis& analysis_;
   std::shared_ptr<const ptx::SourceText> text_;
   report::Results& results_;
   report::SourceOf source_of_;

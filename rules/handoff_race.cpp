@@ -5,8 +5,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_handoff_race(Context& context) {
   for_each(context, {Fault::kHandoff}, [&](const Sighting& s) {

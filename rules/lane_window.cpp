@@ -27,7 +27,7 @@ std::vector<uint64_t> start_lanes(const Context& context, const warp::Event& e) 
   for (const TmemAddress& a : context.tmem_addresses(e.address, e.lanes)) out.push_back(a.lane);
   if (!out.empty()) return out;
   // The lane is the high half; whatever else the address is made of must stay below it.
-  const uint64_t number = warp::truncate(context.terms().number_in(e.address, lane), 32);
+  const uint64_t number = value::truncate(context.terms().number_in(e.address, lane), 32);
   const uint64_t ones = e.address.base == 0 ? 0 : ~context.terms()[e.address.base].zero_bits;
   if (ones < 0x10000 && (number & 0xffff) + ones < 0x10000) out.push_back(number >> 16);
   return out;
@@ -59,7 +59,7 @@ void check_lane_window(Context& context) {
       std::vector<uint64_t> starts = start_lanes(context, e);
       if (starts.empty()) {
         // The joint run has an address for each time that it came here.
-        const auto seen = context.joint().places.find(cta::place_key(e.instruction, w.warp));
+        const auto seen = context.joint().places.find(cluster::place_key(e.instruction, w.warp));
         if (seen != context.joint().places.end() && seen->second.all) {
           for (size_t lane = 0; lane < kLanesOfTensorMemory; ++lane) {
             if (seen->second.lanes.test(lane)) starts.push_back(lane);

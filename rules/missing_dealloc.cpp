@@ -68,7 +68,7 @@ void check_missing_dealloc(Context& context) {
     }
   }
   // One that another warp frees, on some paths.
-  for_each(context, {cta::Fault::kLeak}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kLeak}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     if (!said.insert(s.at).second) return std::nullopt;
     return draft(
         s, report::Level::kError,
@@ -77,7 +77,7 @@ void check_missing_dealloc(Context& context) {
         "this SM wait for the columns forever");
   });
   // A dealloc that is there, but that no warp comes to: the one that should be the last is never the last.
-  for_each(context, {cta::Fault::kNeverFreed}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kNeverFreed}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     if (said.contains(s.at)) return std::nullopt;
     const std::string scenarios = s.first == 1 ? "the one scenario" : "all " + std::to_string(s.first) + " scenarios";
     return draft(s, report::Level::kWarning,

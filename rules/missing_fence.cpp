@@ -6,8 +6,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_missing_fence(Context& context) {
   for_each(context, {Fault::kFence}, [&](const Sighting& s) {

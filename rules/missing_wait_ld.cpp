@@ -174,7 +174,7 @@ private:
 void check_missing_wait_ld(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) LoadChecker(context, w).run();
   // What a barrier or an arrive of the warp hands on to others.
-  for_each(context, {cta::Fault::kLoadNotWaited}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kLoadNotWaited}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
     PendingLoad p;
     p.lanes = s.lanes;

@@ -82,7 +82,7 @@ private:
 
 void check_missing_wait_st(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) StoreChecker(context, w).run();
-  for_each(context, {cta::Fault::kStoreNotWaited}, [&](const cta::Sighting& s) -> std::optional<Draft> {
+  for_each(context, {cluster::Fault::kStoreNotWaited}, [&](const cluster::Sighting& s) -> std::optional<Draft> {
     if (s.other_warp == s.warp && s.other_rank == s.rank) return std::nullopt;
     Draft d =
         draft(s, report::Level::kError,

@@ -6,8 +6,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_mma_completion(Context& context) {
   for_each(context, {Fault::kNotComplete}, [&](const Sighting& s) {

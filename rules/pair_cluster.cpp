@@ -6,7 +6,7 @@ namespace tmemlint::rules {
 namespace {
 
 void check_pair_cluster(Context& context) {
-  const cta::Analysis& a = context.analysis();
+  const cluster::Analysis& a = context.analysis();
   if (!a.uses_pairs || context.launch().cluster_is_guess()) return;
   const uint32_t ctas = context.launch().ctas();
   if (ctas % 2 == 0) return;

@@ -5,8 +5,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 void check_pair_dealloc_join(Context& context) {
   for_each(context, {Fault::kPairFree, Fault::kPairFreeLoads, Fault::kPairFreeOrder}, [&](const Sighting& s) {

@@ -4,15 +4,15 @@
 
 namespace tmemlint::rules {
 
-void for_each(Context& context, std::initializer_list<cta::Fault> faults,
-              const std::function<std::optional<Draft>(const cta::Sighting&)>& say) {
-  for (const cta::Sighting& s : context.joint().sightings) {
+void for_each(Context& context, std::initializer_list<cluster::Fault> faults,
+              const std::function<std::optional<Draft>(const cluster::Sighting&)>& say) {
+  for (const cluster::Sighting& s : context.joint().sightings) {
     if (std::find(faults.begin(), faults.end(), s.fault) == faults.end()) continue;
     if (std::optional<Draft> d = say(s)) context.report(std::move(*d));
   }
 }
 
-Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
+Draft draft(const cluster::Sighting& s, report::Level level, std::string message) {
   Draft d;
   d.level = level;
   d.at = s.at;
@@ -23,9 +23,9 @@ Draft draft(const cta::Sighting& s, report::Level level, std::string message) {
   return d;
 }
 
-bool chose_rounds(const Context& context, const cta::Sighting& s) {
+bool chose_rounds(const Context& context, const cluster::Sighting& s) {
   const kernel::Graph& graph = context.analysis().graph;
-  return std::any_of(s.decisions().begin(), s.decisions().end(), [&](const cta::Decision& d) {
+  return std::any_of(s.decisions().begin(), s.decisions().end(), [&](const cluster::Decision& d) {
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [&](const kernel::Block& b) {
       if (b.ender != d.instruction || b.loop == kNone || b.successors.size() != 2) return false;
       return graph.in_loop(b.successors[0], b.loop) != graph.in_loop(b.successors[1], b.loop);
@@ -37,7 +37,7 @@ std::string name(const Context& context, uint32_t instruction) {
   return std::string(context.name(instruction));
 }
 
-std::string warp_text(const cta::Sighting& s, std::string_view lead) {
+std::string warp_text(const cluster::Sighting& s, std::string_view lead) {
   std::string out(lead);
   out += std::to_string(s.other_warp);
   if (s.other_rank != s.rank) out += " of the other CTA";

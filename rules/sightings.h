@@ -6,24 +6,24 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/joint.h"
 #include "rules/facts.h"
 
 namespace tmemlint::rules {
 
 // Reports what `say` makes of each sighting of these faults, if anything.
-void for_each(Context& context, std::initializer_list<cta::Fault> faults,
-              const std::function<std::optional<Draft>(const cta::Sighting&)>& say);
+void for_each(Context& context, std::initializer_list<cluster::Fault> faults,
+              const std::function<std::optional<Draft>(const cluster::Sighting&)>& say);
 
 // A finding at the sighting's place, with its warp and the decisions of its scenario.
-Draft draft(const cta::Sighting& s, report::Level level, std::string message);
+Draft draft(const cluster::Sighting& s, report::Level level, std::string message);
 
 // Whether a decision of the scenario was that a loop goes round once more, or no more, though nothing says so.
-bool chose_rounds(const Context& context, const cta::Sighting& s);
+bool chose_rounds(const Context& context, const cluster::Sighting& s);
 
 std::string name(const Context& context, uint32_t instruction);
 // " of warp 3", " of warp 3 of the other CTA"; with another lead-in where a sentence needs it.
-std::string warp_text(const cta::Sighting& s, std::string_view lead = " of warp ");
+std::string warp_text(const cluster::Sighting& s, std::string_view lead = " of warp ");
 // "62-65"
 std::string columns_text(int64_t first, int64_t count);
 

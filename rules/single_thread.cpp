@@ -8,8 +8,8 @@ namespace tmemlint::rules {
 
 namespace {
 
-using cta::Fault;
-using cta::Sighting;
+using cluster::Fault;
+using cluster::Sighting;
 
 bool is_single(ptx::Tcgen05 op) {
   switch (op) {

@@ -2,7 +2,7 @@
 
 namespace tmemlint::rules {
 
-Footprint footprint(const Context& context, const warp::Value& address, uint32_t executing, const ptx::Form& form) {
+Footprint footprint(const Context& context, const value::Value& address, uint32_t executing, const ptx::Form& form) {
   Footprint out;
   const TmemAddress a = context.tmem_address(address, executing);
   if (!a.known) return out;

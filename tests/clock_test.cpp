@@ -1,11 +1,11 @@
 // What warps know of each other, and barriers as the joint run keeps them.
-#include "analyzer/cta/clock.h"
+#include "analyzer/cluster/clock.h"
 
 #include <gtest/gtest.h>
 
-#include "analyzer/cta/barrier.h"
+#include "analyzer/cluster/barrier.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 namespace {
 
 TEST(Clock, KnowsWhatCameBefore) {
@@ -111,4 +111,4 @@ TEST(MbarrierObject, WaitsForArrivalsAndForBytes) {
 }
 
 }  // namespace
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

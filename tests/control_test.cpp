@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "analyzer/program/program.h"
 #include "analyzer/warp/lanes.h"
-#include "analyzer/warp/program.h"
 #include "tests/small_kernel.h"
 
 namespace tmemlint::kernel {
@@ -237,7 +237,7 @@ OVER:
 
 // Where evaluation goes from a block without looking at its branch; kNone where the branch counts.
 uint32_t skipped_to(const Built& k, const std::string& mark) {
-  return warp::compile(k.graph).code[k.block(mark)].skip_to;
+  return program::compile(k.graph).code[k.block(mark)].skip_to;
 }
 
 const std::string kAlloc =

@@ -747,7 +747,7 @@ TEST(UnknownTrips, RoundsThatAreOverTwiceAtOnce) {
   // Four arrivals complete two phases of an mbarrier for two: whoever waits for the first one sees the parity of none.
   const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive, 2));
   const auto stuck = std::find_if(joint.run.sightings.begin(), joint.run.sightings.end(),
-                                  [](const cta::Sighting& s) { return s.fault == cta::Fault::kStuck; });
+                                  [](const cluster::Sighting& s) { return s.fault == cluster::Fault::kStuck; });
   ASSERT_NE(stuck, joint.run.sightings.end());
   EXPECT_TRUE(stuck->passed);
   EXPECT_EQ(stuck->first, 2);
@@ -1049,8 +1049,8 @@ TEST(Scenarios, ASightingKnowsItsDecisions) {
                  wait("full", "0") + "EARLY:\n" + kConsume + join() + wait("full", "0") + end(128));
   const Joint joint = joint_of(text);
   ASSERT_EQ(joint.run.sightings.size(), 1u);
-  const cta::Sighting& s = joint.run.sightings.front();
-  EXPECT_EQ(s.fault, cta::Fault::kNotComplete);
+  const cluster::Sighting& s = joint.run.sightings.front();
+  EXPECT_EQ(s.fault, cluster::Fault::kNotComplete);
   ASSERT_EQ(s.decisions().size(), 1u);
   EXPECT_TRUE(s.decisions()[0].taken);
   EXPECT_EQ(
@@ -1061,13 +1061,13 @@ TEST(Scenarios, ASightingKnowsItsDecisions) {
 }
 
 TEST(Scenarios, TheLogSaysWhatEachWarpWaitedFor) {
-  cta::JointSetting setting;
+  cluster::JointSetting setting;
   setting.log = true;
   const Joint joint =
       joint_of(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + kConsume + end(128)), setting);
   std::vector<uint32_t> waited;
   std::vector<std::string> loaded;
-  for (const cta::Step& step : joint.run.log) {
+  for (const cluster::Step& step : joint.run.log) {
     if (step.text == "waited for phase 0") waited.push_back(step.warp);
     if (step.text.starts_with("columns 0-")) loaded.push_back(step.text);
   }
@@ -1076,7 +1076,7 @@ TEST(Scenarios, TheLogSaysWhatEachWarpWaitedFor) {
 }
 
 TEST(Scenarios, ABudgetThatIsUsedUpIsSaid) {
-  cta::JointSetting setting;
+  cluster::JointSetting setting;
   setting.step_budget = 50;
   const Joint joint = joint_of(ring(wait("%r31", "%r23"), kArrive), setting);
   EXPECT_THAT(joint.run.sightings, IsEmpty());
@@ -1601,7 +1601,7 @@ TEST(PendingLoads, ManyIntoOneRegister) {
   std::string body = begin(32);
   for (size_t n = 0; n < kLoads; ++n) body += load("%tw") + kWaitLoads + "add.u32 %r40, %r1, %r2;\n";
   const Joint joint = joint_of(ptx_kernel(body + end(32)));
-  const warp::Program& program = *joint.analysis->program;
+  const program::Program& program = *joint.analysis->program;
   EXPECT_EQ(program.loads.size(), kLoads);
   size_t kept = 0;
   for (const std::vector<uint32_t>& set : program.load_sets) kept += set.size();

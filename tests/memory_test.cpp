@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/cta/last_stores.h"
+#include "analyzer/cluster/last_stores.h"
 
 namespace tmemlint {
 namespace {
 
-using cta::LastStores;
+using cluster::LastStores;
+using value::Value;
 using warp::Cell;
 using warp::Memory;
-using warp::Value;
 
 std::vector<std::pair<uint64_t, uint64_t>> contents(const Memory& memory) {
   std::vector<std::pair<uint64_t, uint64_t>> out;
@@ -22,7 +22,7 @@ std::vector<std::pair<uint64_t, uint64_t>> contents(const Memory& memory) {
 using Contents = std::vector<std::pair<uint64_t, uint64_t>>;
 
 TEST(Memory, AStoreReplacesTheBytesThatItWrites) {
-  warp::Terms terms;
+  value::Terms terms;
   Memory memory;
   memory.store(terms, 16, 4, Value::of(1));
   memory.store(terms, 8, 4, Value::of(2));
@@ -41,7 +41,7 @@ TEST(Memory, AStoreReplacesTheBytesThatItWrites) {
 }
 
 TEST(Memory, ClobberedPlacesAreForgotten) {
-  warp::Terms terms;
+  value::Terms terms;
   Memory memory;
   for (uint64_t n = 0; n < 8; ++n) memory.store(terms, 4 * n, 4, Value::of(n));
   memory.clobber(6, 7);  // bytes 6 to 12
@@ -51,7 +51,7 @@ TEST(Memory, ClobberedPlacesAreForgotten) {
 }
 
 TEST(Memory, CopiesDoNotSeeEachOther) {
-  warp::Terms terms;
+  value::Terms terms;
   Memory first;
   first.store(terms, 0, 4, Value::of(1));
   Memory second = first;
@@ -65,7 +65,7 @@ TEST(Memory, CopiesDoNotSeeEachOther) {
 }
 
 TEST(Memory, KnowsWhichLanesHaveWritten) {
-  warp::Terms terms;
+  value::Terms terms;
   Memory memory;
   EXPECT_EQ(memory.writers(0, 64), 0u);
   memory.store(terms, 16, 4, Value::of(1), 0x1);

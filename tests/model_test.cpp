@@ -1,16 +1,16 @@
 // Numbers for what a scenario does not know: decisions that hold at once, and those that arithmetic rules out.
-#include "analyzer/cta/model.h"
+#include "analyzer/cluster/model.h"
 
 #include <gtest/gtest.h>
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 namespace {
 
-using warp::Op;
-using warp::Operation;
-using warp::Terms;
-using warp::Uniformity;
-using warp::Value;
+using value::Op;
+using value::Operation;
+using value::Terms;
+using value::Uniformity;
+using value::Value;
 
 constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) {
   return {o, width, is_signed, aux};
@@ -277,4 +277,4 @@ TEST_F(Numbers, WhatFailedBesideAnotherConditionMayHoldWithoutIt) {
 }
 
 }  // namespace
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -1,5 +1,5 @@
 // What of a kernel its program keeps: the slice that the protocol needs.
-#include "analyzer/warp/program.h"
+#include "analyzer/program/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,11 +21,11 @@ size_t kept_stores(const std::string& text) {
   const auto module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text));
   EXPECT_THAT(module.errors, IsEmpty());
   const kernel::Graph graph = kernel::build_graph(module, 0);
-  const warp::Program program = warp::compile(graph);
+  const program::Program program = program::compile(graph);
   size_t count = 0;
-  for (const warp::Step& step : program.steps) {
-    if (step.kind != warp::Step::Kind::kInstruction) continue;
-    count += program.meanings[module.instructions[step.instruction].opcode].action == warp::Action::kStore ? 1 : 0;
+  for (const program::Step& step : program.steps) {
+    if (step.kind != program::Step::Kind::kInstruction) continue;
+    count += program.meanings[module.instructions[step.instruction].opcode].action == program::Action::kStore ? 1 : 0;
   }
   return count;
 }
@@ -88,9 +88,9 @@ TEST(Slice, AMarkerOfASetOfLoadsStandsOnceBetweenTwoLoads) {
       ptx_kernel(begin(64) + load("%tw") + use + use + use + load("%tw+8") + kWaitLoads + use + end(64));
   const auto module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", kernel));
   const kernel::Graph graph = kernel::build_graph(module, 0);
-  const warp::Program program = warp::compile(graph);
+  const program::Program program = program::compile(graph);
   size_t uses = 0;
-  for (const warp::Step& step : program.steps) uses += step.kind == warp::Step::Kind::kUse ? 1 : 0;
+  for (const program::Step& step : program.steps) uses += step.kind == program::Step::Kind::kUse ? 1 : 0;
   EXPECT_EQ(uses, 2u);
 }
 

@@ -29,7 +29,7 @@ struct Built {
             ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", ptx_kernel(body))))) {
     EXPECT_THAT(module->errors, testing::IsEmpty());
     graph = kernel::build_graph(*module, 0);
-    program = std::make_unique<Program>(compile(graph));
+    program = std::make_unique<Program>(program::compile(graph));
     launch = kernel::launch_of(*module, module->functions[0], {}, {}, false);
   }
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/cta/analysis.h"
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/analysis.h"
+#include "analyzer/cluster/joint.h"
 #include "analyzer/engine.h"
 
 namespace tmemlint::test {
@@ -190,16 +190,16 @@ inline std::vector<std::string> said(const std::string& text, bool notes = false
 // The joint run of a text's one kernel. Its instructions are those of `module`.
 struct Joint {
   std::unique_ptr<ptx::Module> module;
-  std::unique_ptr<cta::Analysis> analysis;
-  cta::Joint run;
+  std::unique_ptr<cluster::Analysis> analysis;
+  cluster::Joint run;
 };
 
-inline Joint joint_of(const std::string& text, const cta::JointSetting& setting = {}) {
+inline Joint joint_of(const std::string& text, const cluster::JointSetting& setting = {}) {
   Joint out;
   out.module = std::make_unique<ptx::Module>(ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text)));
   EXPECT_TRUE(out.module->errors.empty());
-  out.analysis = cta::analyze(*out.module, 0, {}, {});
-  out.run = cta::run_jointly(*out.analysis, setting);
+  out.analysis = cluster::analyze(*out.module, 0, {}, {});
+  out.run = cluster::run_jointly(*out.analysis, setting);
   return out;
 }
 

@@ -1,6 +1,6 @@
 // What instructions touch in Tensor Memory and in what order that may be: columns by shape, half windows of lanes,
 // pairs that execute in issue order, allocations and the slots that their addresses are passed on in.
-#include "analyzer/cta/tensor_memory.h"
+#include "analyzer/cluster/tensor_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ std::string number(unsigned n) {
 // --- runs of columns ---
 
 TEST(Columns, RunsAreSplitWhereAnAccessBeginsAndEnds) {
-  cta::Columns columns;
+  cluster::Columns columns;
   auto lengths = [&](uint32_t begin, uint32_t end, uint8_t mark) {
     std::vector<int> before;  // what stood in each of its runs
-    columns.each(begin, end, [&](cta::Column& c) {
+    columns.each(begin, end, [&](cluster::Column& c) {
       before.push_back(c.written);
       c.written = mark;
     });
@@ -48,11 +48,11 @@ TEST(Columns, RunsAreSplitWhereAnAccessBeginsAndEnds) {
 // --- pairs that execute in issue order (ISA 9.7.16.6.2) ---
 
 // One thread, by its opcode; an mma has its accumulator at column 0.
-cta::Operation operation(const std::string& opcode, uint32_t idesc = 0x08200490, uint32_t column = 0) {
+cluster::Operation operation(const std::string& opcode, uint32_t idesc = 0x08200490, uint32_t column = 0) {
   const std::string text =
       ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k() { " + opcode + " ; ret; }\n";
   const ptx::Module module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text));
-  cta::Operation out;
+  cluster::Operation out;
   out.form = ptx::decode(module.opcodes.front());
   out.idesc = idesc;
   out.idesc_known = true;
@@ -67,8 +67,8 @@ const char* const kLd = "tcgen05.ld.sync.aligned.32x32b.x1.b32";
 const char* const kSt = "tcgen05.st.sync.aligned.32x32b.x1.b32";
 
 TEST(Pipelined, MmaBehindMmaOnOneAccumulator) {
-  using cta::Role;
-  const cta::Operation first = operation(kMmaF16);
+  using cluster::Role;
+  const cluster::Operation first = operation(kMmaF16);
   EXPECT_TRUE(pipelined(first, Role::kAccumulator, operation(kMmaF16), Role::kAccumulator));
   // Another N, another M, another kind, another accumulator, the other group.
   EXPECT_FALSE(pipelined(first, Role::kAccumulator, operation(kMmaF16, 0x08100490), Role::kAccumulator));
@@ -83,7 +83,7 @@ TEST(Pipelined, MmaBehindMmaOnOneAccumulator) {
 }
 
 TEST(Pipelined, CpAndShiftAroundMma) {
-  using cta::Role;
+  using cluster::Role;
   EXPECT_TRUE(pipelined(operation(kCp), Role::kData, operation(kMmaF16), Role::kScale));
   EXPECT_TRUE(pipelined(operation(kCp), Role::kData, operation(kMmaF16), Role::kOperandA));
   EXPECT_TRUE(pipelined(operation(kShift), Role::kData, operation(kMmaF16), Role::kAccumulator));
@@ -96,7 +96,7 @@ TEST(Pipelined, CpAndShiftAroundMma) {
 }
 
 TEST(Pipelined, LoadsAndStoresAreInNoPair) {
-  using cta::Role;
+  using cluster::Role;
   for (const char* const other : {kMmaF16, kCp, kShift, kLd, kSt}) {
     for (const char* const access : {kLd, kSt}) {
       EXPECT_FALSE(pipelined(operation(other), Role::kData, operation(access), Role::kData)) << other << ", " << access;
@@ -189,11 +189,11 @@ TEST(Columns, OfTheTwoHalvesOf16x32bx2) {
 }
 
 TEST(Columns, OfCp) {
-  EXPECT_EQ(cta::cp_columns(ptx::CpShape::k128x256b), 8u);  // 256 bits are 8 columns of 32
-  EXPECT_EQ(cta::cp_columns(ptx::CpShape::k4x256b), 8u);
-  EXPECT_EQ(cta::cp_columns(ptx::CpShape::k128x128b), 4u);
-  EXPECT_EQ(cta::cp_columns(ptx::CpShape::k64x128b), 4u);
-  EXPECT_EQ(cta::cp_columns(ptx::CpShape::k32x128b), 4u);
+  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k128x256b), 8u);  // 256 bits are 8 columns of 32
+  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k4x256b), 8u);
+  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k128x128b), 4u);
+  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k64x128b), 4u);
+  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k32x128b), 4u);
   auto copy = [](const std::string& shape, unsigned column) {
     return ptx_kernel(begin(32, init("full", 1)) +
                       where("%w0", elected("tcgen05.cp.cta_group::1." + shape + " [%ta+" + number(column) +

@@ -1,11 +1,11 @@
 // The value domain: numbers per lane, terms, and what operations make of them. Expectations are worked out by hand.
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
 #include <gtest/gtest.h>
 
-#include "analyzer/warp/facts.h"
+#include "analyzer/value/facts.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 namespace {
 
 constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_t aux = 0) {
@@ -317,4 +317,4 @@ TEST(Facts, JoiningKeepsWhatHoldsOnBothPaths) {
 }
 
 }  // namespace
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

@@ -12,6 +12,31 @@
 
 namespace tmemlint::warp {
 
+using program::Action;
+using program::Arg;
+using program::Code;
+using program::contains;
+using program::Mbarrier;
+using program::Meaning;
+using program::next_begin;
+using program::next_count;
+using program::Program;
+using program::Step;
+using value::Fact;
+using value::Facts;
+using value::FactsFilter;
+using value::Interval;
+using value::kAllLanes;
+using value::Op;
+using value::Operation;
+using value::sign_extend;
+using value::Term;
+using value::TermKind;
+using value::Terms;
+using value::truncate;
+using value::Uniformity;
+using value::Value;
+
 using kernel::Block;
 using kernel::Ending;
 

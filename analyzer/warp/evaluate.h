@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "analyzer/kernel/launch.h"
+#include "analyzer/program/program.h"
 #include "analyzer/warp/events.h"
 #include "analyzer/warp/memory.h"
-#include "analyzer/warp/program.h"
 #include "analyzer/warp/replays.h"
 
 namespace tmemlint::warp {
+
+using program::Program;
+using value::Terms;
+using value::Value;
 
 struct Setting {
   const Program* program = nullptr;

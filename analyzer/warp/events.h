@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/program/program.h"
+#include "analyzer/value/value.h"
 #include "analyzer/warp/memory.h"
-#include "analyzer/warp/program.h"
-#include "analyzer/warp/value.h"
 
 namespace tmemlint::warp {
+
+using ptx::kNone;
+using value::kAllLanes;
+using value::Value;
 
 // An allocation as one warp sees it along a path.
 struct Held {

@@ -5,6 +5,27 @@
 
 namespace tmemlint::warp {
 
+using program::Action;
+using program::Arg;
+using program::Meaning;
+using program::MemorySpace;
+using program::Program;
+using program::Step;
+using program::Straight;
+using value::Fact;
+using value::FactsFilter;
+using value::kAllLanes;
+using value::kLanes;
+using value::Lanes;
+using value::Op;
+using value::Operation;
+using value::Term;
+using value::TermKind;
+using value::Terms;
+using value::truncate;
+using value::Uniformity;
+using value::Value;
+
 using kernel::kLocalWindow;
 using kernel::kParamWindow;
 using kernel::kRankShift;

@@ -7,12 +7,24 @@
 #include <vector>
 
 #include "analyzer/kernel/launch.h"
-#include "analyzer/warp/facts.h"
+#include "analyzer/program/program.h"
+#include "analyzer/value/facts.h"
 #include "analyzer/warp/memory.h"
-#include "analyzer/warp/program.h"
 #include "analyzer/warp/replays.h"
 
 namespace tmemlint::warp {
+
+using program::Arg;
+using program::Meaning;
+using program::MemorySpace;
+using program::Program;
+using program::Step;
+using program::Straight;
+using value::Facts;
+using value::kAllLanes;
+using value::Terms;
+using value::Uniformity;
+using value::Value;
 
 // A truth value over the lanes of a mask: where it is known, and the one unknown that decides the rest.
 struct Truth {

@@ -4,6 +4,11 @@
 
 namespace tmemlint::warp {
 
+using value::Op;
+using value::Operation;
+using value::Terms;
+using value::Value;
+
 namespace {
 
 const std::vector<Cell> kNoCells;

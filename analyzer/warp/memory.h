@@ -7,9 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
 namespace tmemlint::warp {
+
+using value::kAllLanes;
+using value::Terms;
+using value::Value;
 
 struct Cell {
   uint64_t address = 0;

@@ -6,9 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
 namespace tmemlint::warp {
+
+using value::ContentIndex;
+using value::Growing;
+using value::Kept;
+using value::Value;
 
 class Replays {
 public:

@@ -1,9 +1,11 @@
-#include "analyzer/warp/meaning.h"
+#include "analyzer/program/meaning.h"
 
 #include <array>
 #include <string_view>
 
-namespace tmemlint::warp {
+namespace tmemlint::program {
+
+using value::Op;
 
 using ptx::Opcode;
 using ptx::Type;
@@ -389,4 +391,4 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   return m;
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::program

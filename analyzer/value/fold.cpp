@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 namespace {
 
@@ -280,4 +280,4 @@ void fold_lanes(Operation o, const Lanes* a, unsigned count, Lanes& out) {
   }
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 class Model {
 public:
-  explicit Model(const warp::Terms& terms) : terms_(terms) {}
-  const warp::Terms& terms() const { return terms_; }
+  explicit Model(const value::Terms& terms) : terms_(terms) {}
+  const value::Terms& terms() const { return terms_; }
 
   // The truth value that a term has with the numbers at hand.
   bool holds(uint32_t term);
@@ -32,7 +32,7 @@ public:
   std::vector<uint32_t> leaves_of(uint32_t term) const;
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
-  uint64_t number(const warp::Value& value) {
+  uint64_t number(const value::Value& value) {
     known_.grow(terms_.size());
     return evaluate(value);
   }
@@ -48,7 +48,7 @@ private:
     bool decided = false;  // is one of `decisions_`
   };
   const Known& evaluate(uint32_t term);
-  uint64_t evaluate(const warp::Value& value);
+  uint64_t evaluate(const value::Value& value);
   bool stands(Known& known);
   bool find_numbers(uint32_t term, bool truth);
   void set(uint32_t leaf, uint64_t number);
@@ -72,8 +72,8 @@ private:
   bool can_be(uint32_t leaf, uint64_t number) const;
   bool is_plausible(uint32_t leaf, uint64_t number) const;
 
-  const warp::Terms& terms_;
-  warp::Sparse<Known> known_;           // by term; a leaf's number is what it is given
+  const value::Terms& terms_;
+  value::Sparse<Known> known_;          // by term; a leaf's number is what it is given
   std::array<uint64_t, 64> changed_{};  // by bit of `Known::leaves`: when an unknown with this bit last got a number
   uint64_t clock_ = 1;
   uint64_t began_ = 1;          // when the decision under way began
@@ -87,4 +87,4 @@ private:
   mutable std::vector<uint32_t> trail_;
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

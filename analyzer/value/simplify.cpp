@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 namespace {
 
@@ -648,4 +648,4 @@ std::optional<Value> Terms::simplify(Operation o, const Value* a, unsigned count
   }
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

@@ -1,6 +1,6 @@
-#include "analyzer/cta/tensor_memory.h"
+#include "analyzer/cluster/tensor_memory.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 namespace {
 
@@ -45,4 +45,4 @@ uint32_t cp_columns(ptx::CpShape shape) {
   }
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

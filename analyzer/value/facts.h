@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 struct Fact {
   uint32_t term = 0;
@@ -65,4 +65,4 @@ private:
 // A selection whose condition is decided is what it selects.
 Value resolve(Terms& terms, const Facts& facts, const Value& value);
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

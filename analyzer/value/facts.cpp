@@ -1,8 +1,8 @@
-#include "analyzer/warp/facts.h"
+#include "analyzer/value/facts.h"
 
 #include <algorithm>
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 namespace {
 
@@ -505,4 +505,4 @@ Value resolve(Terms& terms, const Facts& facts, const Value& value) {
   return v;
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

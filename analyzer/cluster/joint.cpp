@@ -1,13 +1,13 @@
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/joint.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
-#include "analyzer/cta/run.h"
+#include "analyzer/cluster/run.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 namespace {
 
@@ -288,4 +288,4 @@ Joint run_jointly(const Analysis& analysis, const JointSetting& setting) {
   return Driver(analysis, setting).run();
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

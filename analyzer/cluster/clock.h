@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 // By warp of the cluster: the last of its events that is known to have happened; and the last of its commits that is
 // known to have arrived, which means that everything the same thread issued before it is complete (ISA 9.7.16.12).
@@ -61,4 +61,4 @@ struct Knowledge {
   }
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/cta/clock.h"
+#include "analyzer/cluster/clock.h"
 #include "analyzer/ptx/descriptor.h"
 #include "analyzer/ptx/tcgen05.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 constexpr uint32_t kColumns = 576;  // the most that any target has
 
@@ -133,4 +133,4 @@ private:
 // Columns that a cp writes (ISA 9.7.16.9).
 uint32_t cp_columns(ptx::CpShape shape);
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -1,10 +1,10 @@
-#include "analyzer/cta/analysis.h"
+#include "analyzer/cluster/analysis.h"
 
 #include <algorithm>
 
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/joint.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 using ptx::Module;
 
@@ -103,12 +103,12 @@ void follow_warps(Analysis& a) {
 // How many instructions of the protocol no warp was seen to come to: code for warps that the block does not have.
 // `warps`: counted as if there were only the first ones.
 size_t events_not_reached(const Analysis& a, size_t warps = SIZE_MAX) {
-  const warp::Program& program = *a.program;
+  const program::Program& program = *a.program;
   size_t count = 0;
   for (size_t s = 0; s < program.steps.size(); ++s) {
-    const warp::Step& step = program.steps[s];
-    if (step.kind != warp::Step::Kind::kInstruction) continue;
-    if (!warp::is_protocol(program.meanings[a.module->instructions[step.instruction].opcode].action)) continue;
+    const program::Step& step = program.steps[s];
+    if (step.kind != program::Step::Kind::kInstruction) continue;
+    if (!program::is_protocol(program.meanings[a.module->instructions[step.instruction].opcode].action)) continue;
     const auto end = a.warps.begin() + static_cast<ptrdiff_t>(std::min(warps, a.warps.size()));
     const bool reached = std::any_of(a.warps.begin(), end,
                                      [&](const warp::WarpGraph& w) { return s < w.reached.size() && w.reached[s]; });
@@ -120,8 +120,8 @@ size_t events_not_reached(const Analysis& a, size_t warps = SIZE_MAX) {
 // Whether what a warp does may depend on how many others there are.
 bool asks_for_block(const Analysis& a) {
   const std::vector<std::string_view>& names = a.module->special_registers;
-  return std::any_of(a.program->args.begin(), a.program->args.end(), [&](const warp::Arg& arg) {
-    return arg.kind == warp::Arg::Kind::kSpecial &&
+  return std::any_of(a.program->args.begin(), a.program->args.end(), [&](const program::Arg& arg) {
+    return arg.kind == program::Arg::Kind::kSpecial &&
            (names[arg.ref].starts_with("%ntid") || names[arg.ref].starts_with("%nwarpid"));
   });
 }
@@ -274,8 +274,8 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   a->launch = kernel::launch_of(module, module.functions[kernel], block, cluster, a->uses_pairs);
   if (a->tcgen05.empty()) return a;
   a->graph = kernel::build_graph(module, kernel);
-  a->program = std::make_unique<warp::Program>(warp::compile(a->graph));
-  a->terms = std::make_unique<warp::Terms>();
+  a->program = std::make_unique<program::Program>(program::compile(a->graph));
+  a->terms = std::make_unique<value::Terms>();
   a->replays = std::make_unique<warp::Replays>();
   follow_warps(*a);
   infer_block(*a);
@@ -284,4 +284,4 @@ std::unique_ptr<Analysis> analyze(const Module& module, uint32_t kernel, ptx::Di
   return a;
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

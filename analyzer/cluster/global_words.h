@@ -9,20 +9,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/cta/model.h"
-#include "analyzer/warp/value.h"
+#include "analyzer/cluster/model.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 constexpr uint32_t kMaxRanks = 8;         // CTAs of a cluster that are stepped together
 constexpr uint32_t kMaxWarpsPerCta = 32;  // 1024 threads
 
 class GlobalWords {
 public:
-  GlobalWords(warp::Terms& terms, Model& model) : terms_(terms), model_(model) {}
+  GlobalWords(value::Terms& terms, Model& model) : terms_(terms), model_(model) {}
 
   // What a warp of the cluster reads at an address. `serial` counts unknowns.
-  warp::Value& read(const warp::Value& address, unsigned width, uint32_t warp, uint64_t& serial);
+  value::Value& read(const value::Value& address, unsigned width, uint32_t warp, uint64_t& serial);
 
   // A decision was made about a term: the words that it is computed from are guessed.
   void guess(uint32_t term);
@@ -35,16 +35,16 @@ public:
 
 private:
   struct Word {
-    warp::Value address;
+    value::Value address;
     unsigned width = 0;
-    warp::Value value;
+    value::Value value;
     std::bitset<size_t{kMaxRanks} * kMaxWarpsPerCta> readers;
     bool guessed = false;
   };
-  uint32_t find(const warp::Value& address, unsigned width, uint64_t& serial);
-  uint32_t same_place(const warp::Value& address, unsigned width, const std::vector<uint32_t>& candidates);
+  uint32_t find(const value::Value& address, unsigned width, uint64_t& serial);
+  uint32_t same_place(const value::Value& address, unsigned width, const std::vector<uint32_t>& candidates);
 
-  warp::Terms& terms_;
+  value::Terms& terms_;
   Model& model_;
   std::vector<Word> words_;
   std::map<std::array<uint64_t, 3>, uint32_t> at_;                 // base, number and width of an address -> word
@@ -53,4 +53,4 @@ private:
   std::vector<uint32_t> guesses_;                                  // words, in the order in which they were guessed
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -11,18 +11,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/cta/analysis.h"
-#include "analyzer/cta/barrier.h"
-#include "analyzer/cta/global_words.h"
-#include "analyzer/cta/joint.h"
-#include "analyzer/cta/last_stores.h"
-#include "analyzer/cta/model.h"
-#include "analyzer/cta/tensor_memory.h"
+#include "analyzer/cluster/analysis.h"
+#include "analyzer/cluster/barrier.h"
+#include "analyzer/cluster/global_words.h"
+#include "analyzer/cluster/joint.h"
+#include "analyzer/cluster/last_stores.h"
+#include "analyzer/cluster/model.h"
+#include "analyzer/cluster/tensor_memory.h"
 #include "analyzer/kernel/control.h"
 #include "analyzer/warp/lanes.h"
 #include "analyzer/warp/machine.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 // Addresses of shared memory carry the CTA's rank above the offset.
 inline uint32_t rank_of(uint32_t address) {
@@ -70,7 +70,7 @@ struct Ground {
   // The blocks of LastStores::kBytes that the lanes of a store reach: counted from the block of the number that the
   // offsets of a table are added to and that is `within` bytes from that block's begin. Warps and scenarios store with
   // the same tables.
-  std::span<const uint32_t> blocks_of(const warp::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
+  std::span<const uint32_t> blocks_of(const value::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
                                       unsigned bytes) const;
   explicit Ground(const Analysis& analysis);
 
@@ -113,7 +113,7 @@ public:
   void each_of(const std::vector<uint32_t>& set, F&& f) const {
     if (set.size() > all_.size()) {
       for (const Pending& p : all_) {
-        if (warp::contains(set, p.load)) f(p.operation);
+        if (program::contains(set, p.load)) f(p.operation);
       }
       return;
     }
@@ -146,7 +146,7 @@ public:
   // What may only happen because guesses of words of memory contradict each other.
   std::vector<Sighting> doubtful;
   std::vector<warp::Uncertain> uncertain;
-  std::vector<cta::Step> log;
+  std::vector<cluster::Step> log;
   std::vector<Decision> decisions;
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
@@ -185,13 +185,13 @@ private:
   };
 
   struct Warp {
-    explicit Warp(const Ground& ground, warp::Terms& terms, uint32_t rank, uint32_t number, size_t warps);
+    explicit Warp(const Ground& ground, value::Terms& terms, uint32_t rank, uint32_t number, size_t warps);
     warp::Machine machine;
     uint32_t rank, number, index = 0;
     // Lanes that branched apart; the first group runs, and its registers are in the machine.
     struct Group {
       warp::Waiting at;
-      std::vector<warp::Value> registers;  // by the registers that its block needs; of all but the first group
+      std::vector<value::Value> registers;  // by the registers that its block needs; of all but the first group
       bool in_machine = false;
       // A group that waits, while other lanes of its warp go on: `registers` are all of them then.
       State parked = State::kReady;
@@ -252,7 +252,7 @@ private:
 
   struct Word {
     uint32_t bytes = 4;
-    warp::Value value;
+    value::Value value;
     bool known = false;
     uint32_t warp = 0, event = 0;  // who wrote it
     uint32_t instruction = kNone;
@@ -268,17 +268,17 @@ private:
   };
 
   // CommonMemory
-  warp::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
-  bool poll(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
-  bool atomic(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m);
-  std::optional<warp::Value> change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
-                                    warp::Value& word);
-  warp::Value of_lanes(const warp::Value& value, uint32_t lanes) const;
+  value::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
+  bool poll(Warp& w, uint32_t n, const program::Step& step, const program::Meaning& m);
+  bool atomic(Warp& w, uint32_t n, const program::Step& step, const program::Meaning& m);
+  std::optional<value::Value> change(Warp& w, const program::Step& step, unsigned address, uint32_t lanes,
+                                     unsigned width, value::Value& word);
+  value::Value of_lanes(const value::Value& value, uint32_t lanes) const;
   bool order_globally(Warp& w, uint32_t block);
-  void store_shared(uint64_t generic, unsigned bytes, const warp::Value* value) override;
-  void store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) override;
+  void store_shared(uint64_t generic, unsigned bytes, const value::Value* value) override;
+  void store_data(const value::Value& where, uint32_t lanes, unsigned bytes) override;
   void wake_polls();
-  warp::Value load_global(const warp::Value& address, unsigned index, unsigned width) override;
+  value::Value load_global(const value::Value& address, unsigned index, unsigned width) override;
   // The first word that may reach to this address or behind it: a word has at most 16 bytes.
   std::map<uint32_t, Word>::iterator first_word(uint32_t address) {
     return words_.lower_bound(address >= 16 ? address - 16 : 0);
@@ -315,24 +315,24 @@ private:
   void finish();
 
   // Events
-  bool tcgen05(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
-  bool alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+  bool tcgen05(Warp& w, uint32_t n, const program::Step& step, const program::Meaning& m, uint32_t lanes);
+  bool alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
              uint32_t lanes);
-  void dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+  void dealloc(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                uint32_t lanes);
-  void load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+  void load_store(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                   uint32_t lanes);
-  void single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+  void single(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
               uint32_t lanes);
-  void commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+  void commit(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
               uint32_t lanes);
-  bool mbarrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
+  bool mbarrier(Warp& w, uint32_t n, const program::Step& step, const program::Meaning& m, uint32_t lanes);
   template <typename F>
-  bool wait_for(Warp& w, uint32_t n, const warp::Meaning& m, const warp::Value& address, const warp::Value& operand,
-                uint32_t lanes, F&& write);
-  bool barrier(Warp& w, uint32_t n, const warp::Step& step, const warp::Meaning& m, uint32_t lanes);
-  bool cluster_barrier(Warp& w, uint32_t n, const warp::Meaning& m, uint32_t lanes);
-  void copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes);
+  bool wait_for(Warp& w, uint32_t n, const program::Meaning& m, const value::Value& address,
+                const value::Value& operand, uint32_t lanes, F&& write);
+  bool barrier(Warp& w, uint32_t n, const program::Step& step, const program::Meaning& m, uint32_t lanes);
+  bool cluster_barrier(Warp& w, uint32_t n, const program::Meaning& m, uint32_t lanes);
+  void copy(Warp& w, uint32_t n, const program::Step& step, uint32_t lanes);
 
   // Barriers
   Mbarrier* find(uint32_t address);
@@ -352,7 +352,7 @@ private:
     uint32_t column = 0, lane = 0;
     int64_t offset = 0;  // from the allocation's first column
   };
-  Place place(Warp& w, const warp::Value& value, uint32_t lanes);
+  Place place(Warp& w, const value::Value& value, uint32_t lanes);
   void note_course(const Warp& w, uint32_t instruction, const Place& at);
   void touch(Warp& w, uint32_t operation, Role role, bool reads, bool writes, const Place& at, uint32_t columns,
              uint8_t halves, uint32_t rank, bool certain);
@@ -363,7 +363,7 @@ private:
   const Release* last_release(const Operation& op, uint32_t until) const;
   void release(Warp& w, uint32_t instruction);
   void load_not_waited(Warp& w, uint32_t operation, uint32_t at);
-  void check_operand(Warp& w, uint32_t operation, const warp::Value& descriptor, uint32_t lanes);
+  void check_operand(Warp& w, uint32_t operation, const value::Value& descriptor, uint32_t lanes);
   void reach_peer(Warp& w, uint32_t operation);
 
   Sighting& see(Fault fault, const Warp& w, uint32_t at, uint32_t other = kNone);
@@ -376,13 +376,13 @@ private:
     add_log(w, instruction, lanes, [] { return std::string(); });
   }
   uint32_t instruction_of(uint32_t step) const { return program_.steps[step].instruction; }
-  const warp::Arg* arg(const warp::Step& step, uint32_t n) const {
+  const program::Arg* arg(const program::Step& step, uint32_t n) const {
     return n < step.argument_count ? &program_.args[step.first_arg + n] : nullptr;
   }
   // A value as a number. Truths that it is chosen by and that nothing has decided yet are decided the way the model has
   // them. What is computed from parameters alone takes the number that the model has for them, if it may be `picked`.
-  std::optional<uint64_t> number(Warp& w, const warp::Value& value, uint32_t lanes, unsigned width, bool pick = false);
-  std::optional<uint64_t> pick_number(Warp& w, const warp::Value& value, unsigned width);
+  std::optional<uint64_t> number(Warp& w, const value::Value& value, uint32_t lanes, unsigned width, bool pick = false);
+  std::optional<uint64_t> pick_number(Warp& w, const value::Value& value, unsigned width);
   void decide_truths(Warp& w, uint32_t term);
   std::string_view opcode_text(uint32_t instruction) const;
 
@@ -409,8 +409,8 @@ private:
   const Ground& ground_;
   const Policy& policy_;
   const kernel::Graph& graph_;
-  const warp::Program& program_;
-  warp::Terms& terms_;
+  const program::Program& program_;
+  value::Terms& terms_;
   const kernel::Launch& launch_;
   Joint& all_;
   const bool log_events_;
@@ -432,7 +432,7 @@ private:
 
   std::vector<std::unique_ptr<Warp>> warps_;  // by rank, then by warp
   Warp* current_ = nullptr;
-  warp::Facts facts_;
+  value::Facts facts_;
   Model model_;
   std::map<uint32_t, Word> words_;      // shared memory, by address
   std::map<uint32_t, Region> regions_;  // written by copies
@@ -481,8 +481,8 @@ private:
   };
   std::map<uint32_t, std::vector<PairFree>> pair_frees_;  // by rank
   std::vector<std::array<uint32_t, 4>> seen_;             // what `see` was told: fault, at, other, parity of the rank
-  warp::ContentIndex seen_index_;
+  value::ContentIndex seen_index_;
   bool said_unfenced_ = false;
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -1,4 +1,4 @@
-#include "analyzer/warp/program.h"
+#include "analyzer/program/program.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,10 @@
 
 #include "analyzer/kernel/control.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::program {
+
+using value::Op;
+using value::truncate;
 
 using kernel::Block;
 using kernel::Ending;
@@ -1136,4 +1139,4 @@ Program compile(const Graph& graph) {
   return Compiler(graph).run();
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::program

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 Terms::Terms() {
   terms_.emplace_back();  // term 0: no base
@@ -739,4 +739,4 @@ std::string Terms::describe(const Value& value) const {
   return out;
 }
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

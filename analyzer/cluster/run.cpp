@@ -1,20 +1,20 @@
-#include "analyzer/cta/run.h"
+#include "analyzer/cluster/run.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 using kernel::Block;
 using kernel::Ending;
-using warp::Action;
-using warp::Arg;
-using warp::Meaning;
-using warp::Op;
-using warp::TermKind;
+using program::Action;
+using program::Arg;
+using program::Meaning;
+using value::Op;
+using value::TermKind;
+using value::Uniformity;
+using value::Value;
 using warp::Truth;
-using warp::Uniformity;
-using warp::Value;
 using warp::Waiting;
 
 namespace {
@@ -52,7 +52,7 @@ bool writes_tensor_memory(const Meaning& m) {
 }  // namespace
 
 Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.graph)) {
-  for (const warp::Step& s : a.program->steps) {
+  for (const program::Step& s : a.program->steps) {
     if (s.instruction >= a.module->instructions.size()) continue;
     const ptx::Opcode& o = a.module->opcode(a.module->instructions[s.instruction]);
     const bool elsewhere = o.root == "mapa" || o.text.find("cluster") != std::string_view::npos ||
@@ -70,7 +70,7 @@ Ground::Ground(const Analysis& a) : analysis(&a), control(kernel::control_of(a.g
     for (uint32_t i = g.blocks[b].first; i < g.blocks[b].last; ++i) {
       const Meaning& m = a.program->meanings[a.module->instructions[i].opcode];
       // What touches Tensor Memory says more about which way is the usual one than a barrier does.
-      if (warp::is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
+      if (program::is_protocol(m.action)) events_in_[b] += m.action == Action::kTcgen05 ? 16 : 1;
       if (writes_tensor_memory(m)) writes[b] = true;
     }
   }
@@ -111,10 +111,10 @@ namespace {
 // What values are computed from, over all of a kernel's paths: registers that loads and the like write, and parameters.
 class Origins {
 public:
-  explicit Origins(const warp::Program& program) : program_(program), writers_(program.register_width.size()) {
+  explicit Origins(const program::Program& program) : program_(program), writers_(program.register_width.size()) {
     for (uint32_t s = 0; s < program.steps.size(); ++s) {
-      const warp::Step& step = program.steps[s];
-      if (step.kind == warp::Step::Kind::kUse || step.kind == warp::Step::Kind::kOverwrite) continue;
+      const program::Step& step = program.steps[s];
+      if (step.kind == program::Step::Kind::kUse || step.kind == program::Step::Kind::kOverwrite) continue;
       each(step, true, [&](const Arg& a) { writers_[a.ref].push_back(s); });
     }
   }
@@ -127,7 +127,7 @@ public:
       if (seen[r]) continue;
       seen[r] = true;
       for (const uint32_t s : writers_[r]) {
-        const warp::Step& step = program_.steps[s];
+        const program::Step& step = program_.steps[s];
         if (!computes(step)) {
           out.insert(origin(step, r));
           continue;
@@ -138,8 +138,8 @@ public:
   }
 
 private:
-  bool computes(const warp::Step& step) const {
-    if (step.kind != warp::Step::Kind::kInstruction) return true;
+  bool computes(const program::Step& step) const {
+    if (step.kind != program::Step::Kind::kInstruction) return true;
     switch (program_.meanings[program_.graph->module->instructions[step.instruction].opcode].action) {
       case Action::kPure:
       case Action::kCompare:
@@ -154,7 +154,7 @@ private:
     }
   }
   // Loads of one parameter are one origin.
-  uint64_t origin(const warp::Step& step, uint32_t reg) const {
+  uint64_t origin(const program::Step& step, uint32_t reg) const {
     for (unsigned n = step.destinations; n < step.argument_count; ++n) {
       const Arg& a = program_.args[step.first_arg + n];
       if (a.address && a.kind == Arg::Kind::kNumber) return (uint64_t{1} << 63) | a.number;
@@ -162,7 +162,7 @@ private:
     return reg;
   }
   template <typename F>
-  void each(const warp::Step& step, bool written, F&& f) const {
+  void each(const program::Step& step, bool written, F&& f) const {
     auto one = [&](const Arg& a, bool is_written) {
       if (a.kind == Arg::Kind::kRegister && (is_written && !a.address) == written) f(a);
     };
@@ -172,7 +172,7 @@ private:
     for (unsigned n = 0; n < step.vector_count; ++n) one(program_.args[step.vector_first + n], vector_written);
   }
 
-  const warp::Program& program_;
+  const program::Program& program_;
   std::vector<std::vector<uint32_t>> writers_;  // steps, by register
 };
 
@@ -187,7 +187,7 @@ bool Ground::runs_no_time(uint32_t block, uint8_t way) const {
 // `i < n` at its end. Any other condition is one of its own.
 void Ground::find_guards() const {
   const kernel::Graph& g = analysis->graph;
-  const warp::Program& program = *analysis->program;
+  const program::Program& program = *analysis->program;
   runs_no_time_.assign(g.blocks.size(), 2);
   if (loop_writers.empty()) return;
   Origins origins(program);
@@ -247,14 +247,14 @@ void Ground::find_global_orders() {
     const bool reads = atom || o.root == "ld";
     const bool writes = atom || o.root == "red" || o.root == "st";
     if (!reads && !writes) continue;
-    const warp::MemorySpace space = analysis->program->meanings[n].space;
-    if (space != warp::MemorySpace::kGlobal && space != warp::MemorySpace::kGeneric) continue;
+    const program::MemorySpace space = analysis->program->meanings[n].space;
+    if (space != program::MemorySpace::kGlobal && space != program::MemorySpace::kGeneric) continue;
     const bool both = o.has("acq_rel");
     const bool by_fence = fences && (atom || o.root == "red" || o.has("relaxed") || o.has("volatile"));
     const bool acquires = reads && (both || by_fence || o.has("acquire"));
     by_opcode[n].releases = writes && (both || by_fence || o.has("release"));
     // A generic one may be of shared memory: the step that executes it knows.
-    by_opcode[n].acquires = acquires && space == warp::MemorySpace::kGlobal;
+    by_opcode[n].acquires = acquires && space == program::MemorySpace::kGlobal;
     any.releases = any.releases || by_opcode[n].releases;
     any.acquires = any.acquires || acquires;
   }
@@ -352,7 +352,7 @@ std::array<uint32_t, 2> Ground::events_ahead(uint32_t block) const {
   return out;
 }
 
-Run::Warp::Warp(const Ground& ground, warp::Terms& terms, uint32_t r, uint32_t n, size_t warps)
+Run::Warp::Warp(const Ground& ground, value::Terms& terms, uint32_t r, uint32_t n, size_t warps)
     : machine(*ground.analysis->program, terms, ground.analysis->launch, r, n, {}),
       rank(r),
       number(n),
@@ -534,7 +534,7 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
   if (value != nullptr && bytes <= 8) {
     fresh.known = true;
     fresh.value = *value;
-    if (value->constant()) fresh.value.number = warp::truncate(value->number, bytes * 8);
+    if (value->constant()) fresh.value.number = value::truncate(value->number, bytes * 8);
   }
   // Data that is another word in each lane need not be kept: what is read where nothing is known is not known.
   auto near = first_word(address);
@@ -549,12 +549,12 @@ void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
 }
 
 // What is stored is another unknown in each lane, at another place: data. Mostly there is no word anywhere near.
-void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
+void Run::store_data(const value::Value& where, uint32_t lanes, unsigned bytes) {
   const auto span = terms_.span_of(where, lanes);
   const auto low = static_cast<uint32_t>(span.first);
   const auto high = static_cast<uint32_t>(span.second);
   const auto near = first_word(low);
-  const warp::Lanes& offsets = terms_.offsets(where);
+  const value::Lanes& offsets = terms_.offsets(where);
   if (near != words_.end() && near->first < high + bytes) {
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       const uint64_t address = where.number + offsets[static_cast<size_t>(std::countr_zero(rest))];
@@ -572,8 +572,8 @@ void Run::store_data(const warp::Value& where, uint32_t lanes, unsigned bytes) {
     stored_.set_block(number / kBytes + block, store);
 }
 
-std::span<const uint32_t> Ground::blocks_of(const warp::Lanes& offsets, uint32_t table, uint32_t lanes, uint32_t within,
-                                            unsigned bytes) const {
+std::span<const uint32_t> Ground::blocks_of(const value::Lanes& offsets, uint32_t table, uint32_t lanes,
+                                            uint32_t within, unsigned bytes) const {
   constexpr uint32_t kBytes = LastStores::kBytes;
   const uint64_t key = (uint64_t{table} << 32) | (bytes << 8) | within;
   auto [known, fresh] = blocks_.try_emplace(key);
@@ -695,10 +695,10 @@ bool Run::advance(Warp& w) {
   while (!stopped_ && w.state == State::kReady && steps < limit) {
     const uint32_t block = w.waiting.front().at.block;
     w.machine.active = w.waiting.front().at.lanes;
-    const warp::Code& code = program_.code[block];
+    const program::Code& code = program_.code[block];
     while (w.step < code.last && !stopped_) {
       if (const uint32_t straight = program_.steps[w.step].straight; straight != kNone) {
-        const warp::Straight& s = program_.straights[straight];
+        const program::Straight& s = program_.straights[straight];
         if (w.machine.run(s)) spared += s.last - s.first - 1;
         w.step = s.last;
         steps += s.last - s.first;
@@ -872,7 +872,7 @@ void Run::begin_block(Warp& w) {
 // The block that all of a warp's lanes go to, where nothing has to be decided for that.
 uint32_t Run::only_way(Warp& w, uint32_t b) {
   const Block& block = graph_.blocks[b];
-  const warp::Code& code = program_.code[b];
+  const program::Code& code = program_.code[b];
   if (code.skip_to != kNone) return code.skip_to;
   if (block.ending == Ending::kJump && !block.successors.empty()) return block.successors[0];
   if (block.ending != Ending::kBranch) return kNone;
@@ -919,7 +919,7 @@ bool Run::leave(Warp& w, uint32_t b) {
       if (t.unknown != 0 && t.term == 0 && p.base != 0) {
         // Several unknowns decide together: one by one.
         walked_.assign(terms_.size(), false);
-        for (const warp::Value& v : terms_[p.base].args) decide_truths(w, v.base);
+        for (const value::Value& v : terms_[p.base].args) decide_truths(w, v.base);
         t = w.machine.truth_of(resolve(terms_, w.machine.facts, p), lanes);
       }
       if (t.unknown != 0) {
@@ -938,7 +938,7 @@ bool Run::leave(Warp& w, uint32_t b) {
           }
           assume_undecided(terms_, w.machine.facts, t.term, first != t.inverted);
         } else if (t.term != 0) {
-          w.machine.facts.set_lanes(t.term, first != t.inverted ? warp::kAllLanes : 0);
+          w.machine.facts.set_lanes(t.term, first != t.inverted ? value::kAllLanes : 0);
         }
         wish_came(unusual, first == wish);
         if (stopped_) return false;
@@ -958,7 +958,7 @@ bool Run::leave(Warp& w, uint32_t b) {
         const auto l = static_cast<unsigned>(std::countr_zero(each));
         const Value one = terms_.lane(index, l);
         if (one.base != 0) continue;
-        const uint64_t n = warp::truncate(one.number, 32);
+        const uint64_t n = value::truncate(one.number, 32);
         if (n < block.successors.size()) wait(block.successors[n], 1u << l);
         left &= ~(1u << l);
       }
@@ -1089,8 +1089,8 @@ void Run::stop(uint32_t instruction, std::string reason) {
 }
 
 bool Run::run_step(Warp& w, uint32_t n) {
-  const warp::Step& step = program_.steps[n];
-  if (step.kind == warp::Step::Kind::kUse) {
+  const program::Step& step = program_.steps[n];
+  if (step.kind == program::Step::Kind::kUse) {
     if (w.loads.empty()) return true;
     uint32_t lanes = w.machine.active;
     if (step.guard != kNone) {
@@ -1100,8 +1100,8 @@ bool Run::run_step(Warp& w, uint32_t n) {
     w.loads.each_of(program_.load_sets[step.loads], [&](uint32_t operation) { operations_[operation].used |= lanes; });
     return true;
   }
-  if (step.kind == warp::Step::Kind::kOverwrite) return true;
-  if (step.kind == warp::Step::Kind::kCopyIn) {
+  if (step.kind == program::Step::Kind::kOverwrite) return true;
+  if (step.kind == program::Step::Kind::kCopyIn) {
     w.machine.execute(step, n);
     return true;
   }
@@ -1133,7 +1133,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
   const Truth guard = w.machine.guard_of(step);
   const uint32_t lanes = guard.yes | guard.unknown;
   if (lanes == 0) return true;
-  const bool waits = m.mbarrier == warp::Mbarrier::kTestWait || m.mbarrier == warp::Mbarrier::kTryWait;
+  const bool waits = m.mbarrier == program::Mbarrier::kTestWait || m.mbarrier == program::Mbarrier::kTryWait;
   if (m.action != Action::kTcgen05 && !waits) ++changes_;
   switch (m.action) {
     case Action::kTcgen05:
@@ -1161,7 +1161,7 @@ Value Run::of_lanes(const Value& value, uint32_t lanes) const {
 
 // A load that polls a word goes on once; when it comes back to the same place and nobody wrote anything meanwhile, or
 // the word is changed by atomics, the warp waits: as long as another one can go on.
-bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
+bool Run::poll(Warp& w, uint32_t n, const program::Step& step, const Meaning& m) {
   unsigned at = step.argument_count;
   for (unsigned k = 0; k < step.argument_count; ++k) {
     if (program_.args[step.first_arg + k].address) at = k;
@@ -1188,7 +1188,7 @@ bool Run::poll(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
 
 // An atomic on a word of shared or global memory. It is a read and a write that nothing comes between: each of those
 // that change a word by turns sees what the one before left there.
-bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) {
+bool Run::atomic(Warp& w, uint32_t n, const program::Step& step, const Meaning& m) {
   const Truth guard = w.machine.guard_of(step);
   const uint32_t lanes = guard.yes | guard.unknown;
   if (lanes == 0) return true;
@@ -1252,7 +1252,7 @@ bool Run::atomic(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m) 
 
 // What an atomic makes of a word whose value is known, and what it returns. Lanes take their turns in their order.
 // Nothing, and the word unchanged, where that is not followed.
-std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned address, uint32_t lanes, unsigned width,
+std::optional<Value> Run::change(Warp& w, const program::Step& step, unsigned address, uint32_t lanes, unsigned width,
                                  Value& word) {
   const ptx::Opcode& o = graph_.module->opcode(graph_.module->instructions[step.instruction]);
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
@@ -1264,15 +1264,15 @@ std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned addre
   const Value old = word;
   const bool alone = std::has_single_bit(lanes);
   const auto bits = static_cast<uint8_t>(width);
-  auto set = [&](warp::Operation operation, const Value& by) {
+  auto set = [&](value::Operation operation, const Value& by) {
     word = terms_.apply(operation, old, by);
-    if (word.constant()) word.number = warp::truncate(word.number, width);
+    if (word.constant()) word.number = value::truncate(word.number, width);
   };
   if (o.has("add")) {
-    warp::Lanes turns{};
+    value::Lanes turns{};
     uint64_t count = 0;
-    for (unsigned l = 0; l < warp::kLanes; ++l) turns[l] = ((lanes >> l) & 1) != 0 ? count++ : 0;
-    const warp::Operation times{Op::kMul, bits, false, 0};
+    for (unsigned l = 0; l < value::kLanes; ++l) turns[l] = ((lanes >> l) & 1) != 0 ? count++ : 0;
+    const value::Operation times{Op::kMul, bits, false, 0};
     set({Op::kAdd, bits, false, 0}, terms_.apply(times, operand, Value::of(count)));
     if (alone) return old;
     return terms_.apply({Op::kAdd, bits, false, 0}, old, terms_.apply(times, operand, terms_.from_lanes(turns, width)));
@@ -1292,14 +1292,14 @@ std::optional<Value> Run::change(Warp& w, const warp::Step& step, unsigned addre
     const Arg* fresh = arg(step, address + 2);
     if (fresh == nullptr || !old.constant() || !operand.constant()) return std::nullopt;
     if (!terms_.uniform(w.machine.read(*fresh), lanes)) return std::nullopt;
-    if (warp::truncate(old.number, width) == warp::truncate(operand.number, width))
+    if (value::truncate(old.number, width) == value::truncate(operand.number, width))
       word = w.machine.of_lane(w.machine.read(*fresh), lane, width);
   } else if (o.has("inc") || o.has("dec")) {
     if (!old.constant() || !operand.constant()) return std::nullopt;
-    const uint64_t limit = warp::truncate(operand.number, width);
-    uint64_t now = warp::truncate(old.number, width);
-    warp::Lanes before{};
-    for (unsigned l = 0; l < warp::kLanes; ++l) {
+    const uint64_t limit = value::truncate(operand.number, width);
+    uint64_t now = value::truncate(old.number, width);
+    value::Lanes before{};
+    for (unsigned l = 0; l < value::kLanes; ++l) {
       before[l] = now;
       if (((lanes >> l) & 1) == 0) continue;
       if (o.has("inc")) {
@@ -1359,7 +1359,7 @@ std::string_view Run::opcode_text(uint32_t instruction) const {
 void Run::decide_truths(Warp& w, uint32_t term) {
   if (term == 0 || walked_[term]) return;
   walked_[term] = true;
-  const warp::Term& t = terms_[term];
+  const value::Term& t = terms_[term];
   const bool truth = t.width == 1 && t.kind != TermKind::kSum;
   if (truth && t.uniformity == Uniformity::kLane) return;
   if (truth) {
@@ -1384,7 +1384,7 @@ void Run::decide_truths(Warp& w, uint32_t term) {
 
 std::optional<uint64_t> Run::pick_number(Warp& w, const Value& value, unsigned width) {
   if (!model_.of_parameters(value.base)) return std::nullopt;
-  const uint64_t n = warp::truncate(model_.number(value), width);
+  const uint64_t n = value::truncate(model_.number(value), width);
   const Value same = terms_.apply({Op::kEq, static_cast<uint8_t>(width), false, 0}, value, Value::of(n));
   if (same.base != 0) {
     const Truth t = w.machine.truth_of(same, 1);
@@ -1399,14 +1399,14 @@ std::optional<uint64_t> Run::pick_number(Warp& w, const Value& value, unsigned w
 std::optional<uint64_t> Run::number(Warp& w, const Value& value, uint32_t lanes, unsigned width, bool pick) {
   const auto l = static_cast<unsigned>(std::countr_zero(lanes));
   Value one = terms_.lane(value, l);
-  if (one.base == 0) return warp::truncate(one.number, width);
-  auto numbers = terms_.enumerate(one, l, width, warp::FactsFilter(terms_, w.machine.facts));
+  if (one.base == 0) return value::truncate(one.number, width);
+  auto numbers = terms_.enumerate(one, l, width, value::FactsFilter(terms_, w.machine.facts));
   if (!numbers) return pick ? pick_number(w, one, width) : std::nullopt;
   if (numbers->size() > 1) {
     walked_.assign(terms_.size(), false);
     decide_truths(w, one.base);
     one = resolve(terms_, w.machine.facts, one);
-    numbers = terms_.enumerate(one, l, width, warp::FactsFilter(terms_, w.machine.facts));
+    numbers = terms_.enumerate(one, l, width, value::FactsFilter(terms_, w.machine.facts));
   }
   if (numbers && numbers->size() == 1) return numbers->front();
   return pick ? pick_number(w, one, width) : std::nullopt;
@@ -1573,8 +1573,8 @@ bool Run::wait_for(Warp& w, uint32_t n, const Meaning& m, const Value& address_v
   return true;
 }
 
-bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
-  using warp::Mbarrier;
+bool Run::mbarrier(Warp& w, uint32_t n, const program::Step& step, const Meaning& m, uint32_t lanes) {
+  using program::Mbarrier;
   const uint32_t here = instruction_of(n);
   uint32_t where = kNone;
   for (unsigned k = 0; k < step.argument_count && where == kNone; ++k) {
@@ -1622,7 +1622,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
         stop(here, "the count that the mbarrier is initialised with is not known");
         return false;
       }
-      cta::Mbarrier b;
+      cluster::Mbarrier b;
       b.live = true;
       b.count = static_cast<uint32_t>(*count);
       b.pending = b.count;
@@ -1639,7 +1639,7 @@ bool Run::mbarrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m
       continue;
     }
     if (rank_of(at) != w.rank && !reaches(w, at, here, 0)) return false;
-    cta::Mbarrier* b = find(at);
+    cluster::Mbarrier* b = find(at);
     if (b == nullptr) {
       if (m.mbarrier == Mbarrier::kInvalidate) continue;
       if (before == lanes && rank_of(at) == w.rank) {
@@ -1746,15 +1746,15 @@ void Run::check_named(uint32_t rank, uint32_t id) {
   }
 }
 
-bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
-  if (m.barrier == warp::Barrier::kWarp) return true;
+bool Run::barrier(Warp& w, uint32_t n, const program::Step& step, const Meaning& m, uint32_t lanes) {
+  if (m.barrier == program::Barrier::kWarp) return true;
   const uint32_t here = instruction_of(n);
   const unsigned first = step.destinations;
   const Arg* id_arg = arg(step, first);
-  const Arg* count_arg = m.barrier == warp::Barrier::kReduce ? nullptr : arg(step, first + 1);
+  const Arg* count_arg = m.barrier == program::Barrier::kReduce ? nullptr : arg(step, first + 1);
   std::optional<uint64_t> id = id_arg == nullptr ? 0 : number(w, w.machine.read(*id_arg), lanes, 32);
   std::optional<uint64_t> count = count_arg == nullptr ? 0 : number(w, w.machine.read(*count_arg), lanes, 32);
-  if (m.barrier == warp::Barrier::kReduce && step.argument_count > first + 2u) {
+  if (m.barrier == program::Barrier::kReduce && step.argument_count > first + 2u) {
     count = number(w, w.machine.read(*arg(step, first + 1)), lanes, 32);
   }
   if (!id || !count) {
@@ -1773,11 +1773,11 @@ bool Run::barrier(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   add_log(w, here, lanes, [&] { return "barrier " + std::to_string(*id); });
   ++asked;
   ++decided;
-  if (m.barrier == warp::Barrier::kArrive) {
+  if (m.barrier == program::Barrier::kArrive) {
     check_named(w.rank, static_cast<uint32_t>(*id));
     return true;
   }
-  if (m.barrier == warp::Barrier::kReduce) {
+  if (m.barrier == program::Barrier::kReduce) {
     const uint64_t part = (uint64_t{w.rank} << 56) | (*id << 40) | b.generation;
     for (unsigned d = 0; d < first; ++d) {
       const Arg& a = program_.args[step.first_arg + d];
@@ -1814,7 +1814,7 @@ void Run::check_cluster() {
 
 bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes) {
   const uint32_t here = instruction_of(n);
-  if (m.cluster_barrier == warp::ClusterBarrier::kArrive) {
+  if (m.cluster_barrier == program::ClusterBarrier::kArrive) {
     tick(w);
     if (cluster_arriving_.any.size() == 0) cluster_arriving_ = Knowledge(warps_.size());
     w.cluster_arrived |= lanes;
@@ -1846,7 +1846,7 @@ bool Run::cluster_barrier(Warp& w, uint32_t n, const Meaning& m, uint32_t lanes)
   return true;
 }
 
-void Run::copy(Warp& w, uint32_t n, const warp::Step& step, uint32_t lanes) {
+void Run::copy(Warp& w, uint32_t n, const program::Step& step, uint32_t lanes) {
   const uint32_t here = instruction_of(n);
   const std::string_view text = opcode_text(here);
   uint32_t first = kNone;
@@ -1952,4 +1952,4 @@ bool Run::deliver() {
   return true;
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -16,7 +16,7 @@
 
 #include "analyzer/warp/events.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 using ptx::kNone;
 
@@ -143,4 +143,4 @@ struct JointSetting {
 struct Analysis;
 Joint run_jointly(const Analysis& analysis, const JointSetting& setting);
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

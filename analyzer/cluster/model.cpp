@@ -1,15 +1,15 @@
-#include "analyzer/cta/model.h"
+#include "analyzer/cluster/model.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
-using warp::Op;
-using warp::Term;
-using warp::TermKind;
-using warp::Value;
+using value::Op;
+using value::Term;
+using value::TermKind;
+using value::Value;
 
 namespace {
 
@@ -93,11 +93,11 @@ const Model::Known& Model::evaluate(uint32_t term) {
     number = usual(term);
   } else if (t.kind == TermKind::kSum) {
     for (size_t n = 0; n < t.args.size(); ++n) number += t.coefficients[n] * argument(t.args[n].base);
-    if (t.width < 64) number = warp::truncate(number, t.width);
+    if (t.width < 64) number = value::truncate(number, t.width);
   } else {
     uint64_t args[4] = {};
     for (size_t n = 0; n < t.args.size(); ++n) args[n] = t.args[n].number + argument(t.args[n].base);
-    number = warp::fold(t.operation, args, static_cast<unsigned>(t.args.size()));
+    number = value::fold(t.operation, args, static_cast<unsigned>(t.args.size()));
   }
   known.at = clock_;
   known.number = number;
@@ -142,7 +142,7 @@ bool Model::agrees(uint32_t term, bool truth, uint64_t changed) {
 
 bool Model::is_negative(uint32_t leaf, uint64_t number) const {
   const unsigned width = terms_[leaf].width;
-  return width > 1 && warp::sign_extend(number, width) < 0;
+  return width > 1 && value::sign_extend(number, width) < 0;
 }
 
 // `changed`: unknowns, as bits, that got other numbers since all decisions held.
@@ -198,7 +198,7 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
     auto difference = [&](uint64_t number) {
       const size_t before = changes_.size();
       set(leaf, number);
-      const int64_t d = warp::sign_extend(evaluate(t.args[0]), w) - warp::sign_extend(evaluate(t.args[1]), w);
+      const int64_t d = value::sign_extend(evaluate(t.args[0]), w) - value::sign_extend(evaluate(t.args[1]), w);
       take_back(before);
       return d;
     };
@@ -213,7 +213,7 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
   }
   out.insert(out.end(), kUsual.begin(), kUsual.end());
   out.push_back(~uint64_t{0});
-  for (uint64_t& n : out) n = warp::truncate(n, terms_[leaf].width);
+  for (uint64_t& n : out) n = value::truncate(n, terms_[leaf].width);
   return out;
 }
 
@@ -221,7 +221,7 @@ bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
            const uint64_t kind = terms_[l].site >> 60;
-           return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == warp::Uniformity::kCta &&
+           return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == value::Uniformity::kCta &&
                   (kind == 1 || kind == 2);
          });
 }
@@ -235,8 +235,8 @@ std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
   __extension__ using Wide = __int128;
   auto number = [&](const Value& v) -> Wide {
     const uint64_t n = evaluate(v);
-    if (t.operation.op == Op::kEq || t.operation.is_signed) return warp::sign_extend(n, w);
-    return warp::truncate(n, w);
+    if (t.operation.op == Op::kEq || t.operation.is_signed) return value::sign_extend(n, w);
+    return value::truncate(n, w);
   };
   const Wide over = number(t.args[0]) - number(t.args[1]);
   const Wide miss = t.operation.op == Op::kEq ? (over < 0 ? -over : over) : truth ? over + 1 : -over;
@@ -325,7 +325,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     const size_t failures = failures_.size();
     bool all = true;
     for (size_t n = 0; n < 2 && all; ++n) {
-      const warp::Terms::Parts parts = terms_.parts(terms_[term].args[n].base);
+      const value::Terms::Parts parts = terms_.parts(terms_[term].args[n].base);
       if (parts.size() != 1) continue;
       const bool inverse = parts[0].coefficient != 1;
       all = find_numbers(parts[0].term, truth != inverse);
@@ -403,4 +403,4 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   return false;
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

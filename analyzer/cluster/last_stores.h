@@ -8,7 +8,7 @@
 
 #include "analyzer/ptx/module.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 struct LastStore {
   uint32_t warp = ptx::kNone, event = 0, instruction = ptx::kNone;
@@ -59,4 +59,4 @@ private:
   uint32_t last_number_ = 0;
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/cta/clock.h"
+#include "analyzer/cluster/clock.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 // An mbarrier object (ISA 9.7.13.15).
 struct Mbarrier {
@@ -47,4 +47,4 @@ struct NamedBarrier {
   Knowledge done;  // of the last completion
 };
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

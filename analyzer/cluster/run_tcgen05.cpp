@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/cta/run.h"
+#include "analyzer/cluster/run.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
+using program::Arg;
+using program::Meaning;
 using ptx::Tcgen05;
-using warp::Arg;
-using warp::Meaning;
+using value::Value;
 using warp::Truth;
-using warp::Value;
 
 namespace {
 
@@ -26,7 +26,7 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   Place out;
   const unsigned lane = first_lane(lanes);
   const Value one = terms_.lane(value, lane);
-  const uint64_t offset = warp::truncate(one.number, 32);
+  const uint64_t offset = value::truncate(one.number, 32);
   out.lane = static_cast<uint32_t>(offset >> 16) & 127;
   out.offset = static_cast<int64_t>(offset & 0xffff);
   if (one.base == 0) {
@@ -41,7 +41,7 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   }
   auto it = allocation_of_.end();
   bool rest = false;
-  for (const warp::Terms::Part part : terms_.parts(one.base)) {
+  for (const value::Terms::Part part : terms_.parts(one.base)) {
     const auto found = part.coefficient == 1 ? allocation_of_.find(part.term) : allocation_of_.end();
     if (found != allocation_of_.end() && it == allocation_of_.end()) {
       it = found;
@@ -60,7 +60,7 @@ Run::Place Run::place(Warp& w, const Value& value, uint32_t lanes) {
   if (rest) {
     Value base;
     base.base = it->first;
-    const auto n = number(w, terms_.apply({warp::Op::kSub, 32, false, 0}, one, base), lanes, 32);
+    const auto n = number(w, terms_.apply({value::Op::kSub, 32, false, 0}, one, base), lanes, 32);
     if (!n) return out;
     out.lane = static_cast<uint32_t>(*n >> 16) & 127;
     out.offset = static_cast<int64_t>(*n & 0xffff);
@@ -343,7 +343,7 @@ void Run::freed(Warp& w, const Access& earlier, uint32_t here, uint32_t rank, ui
   }
 }
 
-bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m, uint32_t lanes) {
+bool Run::tcgen05(Warp& w, uint32_t n, const program::Step& step, const Meaning& m, uint32_t lanes) {
   const ptx::OperandRoles& roles = program_.roles[step.roles];
   switch (m.form.op) {
     case Tcgen05::kAlloc:
@@ -401,7 +401,7 @@ bool Run::tcgen05(Warp& w, uint32_t n, const warp::Step& step, const Meaning& m,
   return true;
 }
 
-bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                 uint32_t lanes) {
   const uint32_t here = step.instruction;
   const Arg* slot_arg = arg(step, roles.address);
@@ -413,9 +413,9 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
     stop(here, "how many columns are allocated is not known");
     return false;
   }
-  if (!ptx::legal_columns(graph_.module->target, form.exclusive, warp::sign_extend(*size, 32))) {
+  if (!ptx::legal_columns(graph_.module->target, form.exclusive, value::sign_extend(*size, 32))) {
     odd_allocs.insert(here);
-    see(Fault::kAllocSize, w, here).first = warp::sign_extend(*size, 32);
+    see(Fault::kAllocSize, w, here).first = value::sign_extend(*size, 32);
   }
   if (*size == 0 || *size > kColumns) {
     stopped_ = true;  // no allocation, and nothing that follows from one
@@ -521,7 +521,7 @@ bool Run::alloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandR
   return true;
 }
 
-void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+void Run::dealloc(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                   uint32_t lanes) {
   const uint32_t here = step.instruction;
   const Arg* address_arg = arg(step, roles.address);
@@ -620,8 +620,8 @@ void Run::dealloc(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operan
   (void)n;
 }
 
-void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
-                     uint32_t lanes) {
+void Run::load_store(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles,
+                     const ptx::Form& form, uint32_t lanes) {
   const Arg* address_arg = arg(step, roles.address);
   if (address_arg == nullptr || form.columns == 0) return;
   const Value address = w.machine.read(*address_arg);
@@ -631,7 +631,7 @@ void Run::load_store(Warp& w, uint32_t n, const warp::Step& step, const ptx::Ope
     w.stores.push_back(op);
   } else {
     w.loads.add(step.loads, op);
-    w.machine.write_unknowns(step, lanes, warp::Uniformity::kLane, n);
+    w.machine.write_unknowns(step, lanes, value::Uniformity::kLane, n);
   }
   const Place at = place(w, address, lanes);
   if (!at.known) uncertain.push_back({step.instruction, "which columns this touches could not be followed"});
@@ -711,7 +711,7 @@ void Run::check_operand(Warp& w, uint32_t operation, const Value& descriptor, ui
   see(Fault::kProxyFence, w, operations_[operation].instruction, s.instruction).other_warp = warps_[s.warp]->number;
 }
 
-void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+void Run::single(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                  uint32_t lanes) {
   const uint32_t here = step.instruction;
   if (!std::has_single_bit(lanes)) {
@@ -794,7 +794,7 @@ void Run::single(Warp& w, uint32_t n, const warp::Step& step, const ptx::Operand
   });
 }
 
-void Run::commit(Warp& w, uint32_t n, const warp::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
+void Run::commit(Warp& w, uint32_t n, const program::Step& step, const ptx::OperandRoles& roles, const ptx::Form& form,
                  uint32_t lanes) {
   const uint32_t here = step.instruction;
   if (!std::has_single_bit(lanes)) {
@@ -1036,4 +1036,4 @@ void Run::finish() {
   }
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "analyzer/cta/joint.h"
+#include "analyzer/cluster/joint.h"
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/launch.h"
 #include "analyzer/warp/evaluate.h"
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
 struct Analysis {
   const ptx::Module* module = nullptr;
@@ -21,8 +21,8 @@ struct Analysis {
   bool uses_pairs = false;          // some instruction has cta_group::2
   kernel::Launch launch;
   kernel::Graph graph;
-  std::unique_ptr<warp::Program> program;
-  std::unique_ptr<warp::Terms> terms;
+  std::unique_ptr<program::Program> program;
+  std::unique_ptr<value::Terms> terms;
   std::unique_ptr<warp::Replays> replays;
   std::vector<warp::WarpGraph> warps;  // by rank, then by warp
 
@@ -42,4 +42,4 @@ bool look_again(Analysis& analysis, const std::set<const warp::WarpGraph*>& warp
 std::unique_ptr<Analysis> analyze(const ptx::Module& module, uint32_t kernel, ptx::Dimensions block,
                                   ptx::Dimensions cluster, const JointSetting& setting = {});
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster

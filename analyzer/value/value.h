@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace tmemlint::warp {
+namespace tmemlint::value {
 
 constexpr unsigned kLanes = 32;
 constexpr uint32_t kAllLanes = 0xffffffffu;
@@ -496,4 +496,4 @@ private:
 uint64_t fold(Operation operation, const uint64_t* args, unsigned count);
 void fold_lanes(Operation operation, const Lanes* args, unsigned count, Lanes& out);
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::value

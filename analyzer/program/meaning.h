@@ -9,9 +9,11 @@
 
 #include "analyzer/ptx/module.h"
 #include "analyzer/ptx/tcgen05.h"
-#include "analyzer/warp/value.h"
+#include "analyzer/value/value.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::program {
+
+using value::Operation;
 
 enum class Action : uint8_t {
   kNothing,  // no effect that matters (nanosleep, prefetch, …)
@@ -108,4 +110,4 @@ inline bool is_protocol(Action action) {
 
 Meaning decode_meaning(const ptx::Opcode& opcode, uint32_t opcode_number);
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::program

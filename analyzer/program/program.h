@@ -12,9 +12,9 @@
 
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/layout.h"
-#include "analyzer/warp/meaning.h"
+#include "analyzer/program/meaning.h"
 
-namespace tmemlint::warp {
+namespace tmemlint::program {
 
 using ptx::kNone;
 
@@ -119,4 +119,4 @@ inline size_t next_count(const Program& p, uint32_t block) {
 
 Program compile(const kernel::Graph& graph);
 
-}  // namespace tmemlint::warp
+}  // namespace tmemlint::program

@@ -1,11 +1,11 @@
-#include "analyzer/cta/global_words.h"
+#include "analyzer/cluster/global_words.h"
 
 #include <algorithm>
 
-namespace tmemlint::cta {
+namespace tmemlint::cluster {
 
-using warp::TermKind;
-using warp::Value;
+using value::TermKind;
+using value::Value;
 
 namespace {
 
@@ -13,10 +13,10 @@ constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint32_t kNoWord = UINT32_MAX;
 
 // The unknowns of an address that count once and are as wide as a pointer; offsets are scaled or extended.
-std::vector<uint32_t> pointers_of(const warp::Terms& terms, uint32_t base) {
+std::vector<uint32_t> pointers_of(const value::Terms& terms, uint32_t base) {
   std::vector<uint32_t> out;
-  for (const warp::Terms::Part part : terms.parts(base)) {
-    const warp::Term& t = terms[part.term];
+  for (const value::Terms::Part part : terms.parts(base)) {
+    const value::Term& t = terms[part.term];
     if (part.coefficient == 1 && t.kind == TermKind::kOpaque && t.width == 64) out.push_back(part.term);
   }
   return out;
@@ -41,7 +41,7 @@ uint32_t GlobalWords::find(const Value& address, unsigned width, uint64_t& seria
   Word word;
   word.address = address;
   word.width = width;
-  word.value = terms_.opaque(kGlobalSite, ++serial, warp::Uniformity::kCta, 0, width);
+  word.value = terms_.opaque(kGlobalSite, ++serial, value::Uniformity::kCta, 0, width);
   const auto number = static_cast<uint32_t>(words_.size());
   of_term_[word.value.base] = number;
   words_.push_back(word);
@@ -65,7 +65,7 @@ uint32_t GlobalWords::same_place(const Value& address, unsigned width, const std
     if (!std::includes(leaves.begin(), leaves.end(), others.begin(), others.end()) &&
         !std::includes(others.begin(), others.end(), leaves.begin(), leaves.end()))
       continue;
-    const Value same = terms_.apply({warp::Op::kEq, 64, false, 0}, address, word.address);
+    const Value same = terms_.apply({value::Op::kEq, 64, false, 0}, address, word.address);
     if (same.base != 0 && same.number == 0 && terms_.parts(same.base).size() == 1) model_.decide(same.base, true);
     return n;
   }
@@ -93,4 +93,4 @@ size_t GlobalWords::first_contradiction() const {
   return SIZE_MAX;
 }
 
-}  // namespace tmemlint::cta
+}  // namespace tmemlint::cluster
