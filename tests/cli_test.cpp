@@ -11,6 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "analyzer/cuda/front_end.h"
 #include "tests/sarif_check.h"
@@ -232,6 +233,27 @@ TEST_F(Command, TakesAnyBytes) {
   }
 }
 
+// The CuTe DSL ends its dumps with NUL bytes.
+TEST_F(Command, TakesNulBytesBehindTheEndOnly) {
+  const std::string bad = kernel("96");
+  for (const std::string& end : {std::string(1, '\0'), std::string("\0\0\n\0 \n", 6), std::string(5000, '\0')}) {
+    write("dump.ptx", bad + end);
+    for (const bool piped : {false, true}) {
+      const Ran ran = piped ? run("-", "cat dump.ptx |") : run("dump.ptx");
+      EXPECT_EQ(ran.code, 1) << ran.err;
+      EXPECT_THAT(ran.out, HasSubstr(":17:5: error: "));
+    }
+  }
+  for (const std::string& text : {bad + std::string("\0x", 2), std::string(16, '\0'), std::string("\0", 1) + bad}) {
+    write("binary.ptx", text);
+    for (const bool piped : {false, true}) {
+      const Ran ran = piped ? run("-", "cat binary.ptx |") : run("binary.ptx");
+      EXPECT_EQ(ran.code, 2);
+      EXPECT_THAT(ran.err, HasSubstr("this is a binary file, not PTX"));
+    }
+  }
+}
+
 TEST_F(Command, TakesAnEmptyFile) {
   write("empty.ptx", "");
   const Ran ran = run("empty.ptx");
@@ -276,6 +298,42 @@ TEST_F(Command, SaysWhenItCannotWrite) {
     ran = run("good.ptx", "", " >/dev/full");
     EXPECT_EQ(ran.code, 2);
     EXPECT_THAT(ran.err, HasSubstr("cannot write to standard output"));
+  }
+}
+
+TEST_F(Command, KeepsPtxOutOfItsInputs) {
+  const std::string source = "// a source\n";
+  write("k.cu", source);
+  write("deep/other.ptx", kernel("64"));
+  fs::create_symlink("k.cu", folder_ / "symbolic");
+  fs::create_hard_link(folder_ / "k.cu", folder_ / "hard");
+  for (const char* name : {"k.cu", "./deep/../k.cu", "symbolic", "hard"}) {
+    const Ran ran = run(std::string("--cuda-path none good.ptx k.cu --keep-ptx ") + name);
+    EXPECT_EQ(ran.code, 2) << name;
+    EXPECT_THAT(ran.err, HasSubstr("--keep-ptx would overwrite the input k.cu")) << name;
+    EXPECT_EQ(read("k.cu"), source) << name;
+  }
+  EXPECT_EQ(run("--cuda-path none k.cu deep --keep-ptx deep/other.ptx").code, 2);
+  EXPECT_EQ(read("deep/other.ptx"), kernel("64"));
+}
+
+// A toolkit whose nvcc only copies: what matters here is what becomes of its output.
+TEST_F(Command, SaysWhenPtxCannotBeKept) {
+  write("k.cu", "// a source\n");
+  write("toolkit/include/cuda_runtime.h", "");
+  write("toolkit/bin/nvcc", "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && cp '" + folder_.string() +
+                                "/bad.ptx' \"$2\"; shift; done\n");
+  fs::permissions(folder_ / "toolkit/bin/nvcc", fs::perms::owner_all);
+  const std::string command = "--via nvcc --cuda-path toolkit k.cu --keep-ptx ";
+  EXPECT_EQ(run(command + "kept.ptx").code, 1);
+  EXPECT_EQ(read("kept.ptx"), kernel("96"));
+  std::vector<std::string> names{"no/such/folder/kept.ptx", "toolkit"};
+  if (fs::exists("/dev/full")) names.emplace_back("/dev/full");
+  for (const std::string& name : names) {
+    const Ran ran = run(command + name);
+    EXPECT_EQ(ran.code, 2) << name;
+    EXPECT_THAT(ran.err, HasSubstr(name + ": error: cannot write the PTX here: "));
+    EXPECT_THAT(ran.out, HasSubstr("[tmem-alloc-size]")) << "the findings are printed all the same";
   }
 }
 

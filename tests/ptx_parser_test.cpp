@@ -92,6 +92,8 @@ TEST(PtxParser, BinaryFilesAreOneError) {
   ASSERT_EQ(module.errors.size(), 1u);
   EXPECT_EQ(module.errors[0].span.begin, text.size());
   EXPECT_EQ(errors_of(parse_text(text + std::string(2, '\0'))), "") << "NVRTC counts the terminator";
+  EXPECT_EQ(errors_of(parse_text(text + std::string("\0\0\n\0 \r\n", 7))), "") << "the CuTe DSL ends its dumps so";
+  EXPECT_NE(errors_of(parse_text(text + std::string("\0 x\0", 4))).find("binary file"), std::string::npos);
 }
 
 TEST(PtxParser, CommentsAndLineEndingsAreWhiteSpace) {

@@ -105,6 +105,9 @@ protected:
   void SetUp() override {
     before_ = std::filesystem::current_path();
     std::filesystem::current_path(golden_folder());
+    SourceRoots roots;
+    roots.add_input(".");
+    sources_ = SourceFiles(std::move(roots));
   }
   void TearDown() override { std::filesystem::current_path(before_); }
 
@@ -124,7 +127,7 @@ TEST_F(Golden, Text) {
 }
 
 TEST_F(Golden, InputErrors) {
-  expect_golden(input_errors(sample(), {}), "sample-errors.txt");
+  expect_golden(input_errors(sample(), {}, sources_), "sample-errors.txt");
 }
 
 TEST_F(Golden, Json) {
@@ -371,7 +374,8 @@ TEST(InputErrors, AreLimitedPerFile) {
   Results results;
   for (int i = 0; i < 25; ++i) results.errors.push_back({"a.ptx", ptx, {0, 7}, "no"});
   results.errors.push_back({"b.ptx", nullptr, {}, "cannot read this file"});
-  const std::string shown = input_errors(results, {});
+  SourceFiles sources;
+  const std::string shown = input_errors(results, {}, sources);
   EXPECT_THAT(shown, HasSubstr("a.ptx: 5 more errors are not shown\n"));
   EXPECT_THAT(shown, HasSubstr("b.ptx: error: cannot read this file\n"));
   EXPECT_THAT(shown, HasSubstr("a.ptx:1:1: error: no\ngarbage\n^~~~~~~\n"));

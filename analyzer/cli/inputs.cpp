@@ -88,7 +88,9 @@ std::string_view not_ptx(std::string_view text) {
                        "ELF")) {
     return "this is a binary, not PTX; get its PTX with cuobjdump -ptx";
   }
-  if (text.find('\0') != std::string_view::npos) return "this is a binary file, not PTX";
+  const std::string_view ptx = ptx::without_trailing_nuls(text);
+  const bool only_nuls = ptx.empty() && !text.empty();
+  if (only_nuls || ptx.find('\0') != std::string_view::npos) return "this is a binary file, not PTX";
   return {};
 }
 
@@ -141,6 +143,7 @@ std::shared_ptr<const ptx::SourceText> read_input(const std::string& name, std::
     errors.push_back(cannot(shown, std::string(what)));
     return nullptr;
   }
+  text.resize(ptx::without_trailing_nuls(text).size());
   return std::make_shared<const ptx::SourceText>(shown, std::move(text));
 }
 

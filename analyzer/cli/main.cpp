@@ -10,6 +10,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cli/compdb.h"
@@ -22,9 +23,11 @@
 #include "analyzer/cli/sources.h"
 #include "analyzer/engine.h"
 #include "analyzer/explain.h"
+#include "analyzer/report/encoding.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/rule_info.h"
 #include "analyzer/report/sarif.h"
+#include "analyzer/report/sources.h"
 #include "analyzer/report/summary.h"
 #include "analyzer/report/text.h"
 #include "rules/rule.h"
@@ -127,8 +130,7 @@ bool colored(const Command& command, int fd) {
 }
 
 std::string formatted(const report::Results& results, uint64_t hidden_notes, const Command& command,
-                      const std::vector<report::RuleInfo>& rules) {
-  report::SourceFiles sources;
+                      const std::vector<report::RuleInfo>& rules, report::SourceFiles& sources) {
   switch (command.format) {
     case Format::kJson:
       return report::json(results);
@@ -140,6 +142,31 @@ std::string formatted(const report::Results& results, uint64_t hidden_notes, con
   return report::text(results, hidden_notes, {.color = colored(command, STDOUT_FILENO)}, sources);
 }
 
+// The folders whose files the report may show; empty on success, else what is wrong.
+std::string find_roots(const Command& command, const Sources& sources, const std::vector<std::string>& files,
+                       report::SourceRoots& roots) {
+  for (const std::string& folder : command.source_roots) {
+    if (!roots.add_folder(folder)) return "--source-root: there is no folder " + folder;
+  }
+  roots.add_repository_of(".");
+  for (const std::string& named : sources.files()) roots.add_input(named);
+  // What a compiler reads for a CUDA source was found by the user's own flags.
+  for (const std::string& file : files) {
+    if (sources.is_source(file)) roots.add_repository_of(file);
+  }
+  return {};
+}
+
+// What must not happen to an input; empty when it does not.
+std::string overwritten(const Command& command, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!command.output.empty() && same_file(file, command.output)) return "--output would overwrite the input " + file;
+    const std::string& keep_ptx = command.sources.keep_ptx;
+    if (!keep_ptx.empty() && same_file(file, keep_ptx)) return "--keep-ptx would overwrite the input " + file;
+  }
+  return {};
+}
+
 int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   const RuleFilter filter(command.rules, command.no_rules);
   if (const std::string problem = filter.problem(ids_of(rules)); !problem.empty()) return failed(problem);
@@ -148,11 +175,9 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   Sources sources(command);
   if (const std::string problem = sources.prepare(); !problem.empty()) return failed(problem);
   const std::vector<std::string> files = expand_inputs(sources.files(), results.errors);
-  for (const std::string& file : files) {
-    if (!command.output.empty() && same_file(file, command.output)) {
-      return failed("--output would overwrite the input " + file);
-    }
-  }
+  if (const std::string problem = overwritten(command, files); !problem.empty()) return failed(problem);
+  report::SourceRoots roots;
+  if (const std::string problem = find_roots(command, sources, files, roots); !problem.empty()) return failed(problem);
   Options options;
   options.block = command.block;
   options.cluster = command.cluster;
@@ -161,10 +186,15 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   results = lint_all(files, options, sources, std::move(results));
   const uint64_t hidden_notes = command.notes ? 0 : report::hide_notes(results);
 
-  const std::string errors = report::input_errors(results, {.color = colored(command, STDERR_FILENO)});
+  report::SourceFiles shown(std::move(roots));
+  if (std::string notice = shown.notice(results); !notice.empty()) results.notices.push_back(std::move(notice));
+  const std::string errors = report::input_errors(results, {.color = colored(command, STDERR_FILENO)}, shown);
   std::fputs(errors.c_str(), stderr);
-  const std::string problem = write_report(formatted(results, hidden_notes, command, rules), command.output);
+  const std::string problem = write_report(formatted(results, hidden_notes, command, rules, shown), command.output);
   if (!problem.empty()) return failed(problem);
+  if (command.format == Format::kText) {
+    for (const std::string& notice : results.notices) say(report::printable(notice));
+  }
   if (command.format != Format::kText || !command.output.empty()) {
     std::fprintf(stderr, "%s\n", report::summary_line(results, hidden_notes).c_str());
   }
@@ -187,7 +217,8 @@ int explain_files(const Command& command) {
   }
   report::finish(results);
   if (out.empty()) out = "no kernel with tcgen05 instructions\n";
-  std::fputs(report::input_errors(results, {.color = colored(command, STDERR_FILENO)}).c_str(), stderr);
+  report::SourceFiles shown;
+  std::fputs(report::input_errors(results, {.color = colored(command, STDERR_FILENO)}, shown).c_str(), stderr);
   const int status = print(out, command);
   return results.errors.empty() ? status : kFailed;
 }

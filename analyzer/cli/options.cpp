@@ -105,6 +105,11 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
              "How to print: text, json or sarif (default: text)")
       ->option_text("FORMAT");
   app.add_option("--output", command.output, "Write to this file instead of standard output")->option_text("FILE");
+  app.add_option("--source-root", command.source_roots,
+                 "Show source lines of files below this folder too, not only below the inputs' folders and this "
+                 "repository (repeatable)")
+      ->option_text("DIR")
+      ->allow_extra_args(false);
   app.add_flag("--notes", command.notes, "Print notes too (they never change the exit code)");
   app.add_option("--rule", command.rules, "Run only the rules that match this id or glob (repeatable)")
       ->option_text("ID")

@@ -27,6 +27,7 @@ struct Command {
   Format format = Format::kText;
   std::string output;  // empty: standard output
   ColorMode color = ColorMode::kAuto;
+  std::vector<std::string> source_roots;  // folders below which source text may be shown
   bool notes = false;
   bool strict = false;
   bool stats = false;

@@ -1,6 +1,8 @@
 #include "analyzer/cuda/lint.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -295,13 +297,28 @@ void finish_source(Results& results) {
   std::erase_if(results.findings, [](const Finding& finding) { return is_suppressed(finding); });
 }
 
+// Writes what --keep-ptx asks for. That it cannot be written is an error of the run.
+void keep_ptx(const std::vector<std::string_view>& texts, const SourceOptions& options, Results& results) {
+  if (options.keep_ptx.empty()) return;
+  errno = 0;
+  std::ofstream out(options.keep_ptx, std::ios::binary);
+  for (const std::string_view text : texts) out << text;
+  out.close();  // some file systems report a full disk only here
+  if (out) return;
+  report::InputError error;
+  error.file = options.keep_ptx;
+  error.message = "cannot write the PTX here";
+  if (errno != 0) error.message += std::string(": ") + std::strerror(errno);
+  results.errors.push_back(std::move(error));
+}
+
 // What went wrong, when nvcc's PTX cannot be had either; else its findings are in `results`.
 std::string lint_by_nvcc(const CompileCommand& command, const AdaptedCommand& adapted,
                          const SourceOptions& source_options, const Options& options, Results& results) {
   std::string problem;
   const auto text = compile_with_nvcc(command, adapted, source_options.toolkit, problem);
   if (!text) return problem;
-  if (!source_options.keep_ptx.empty()) std::ofstream(source_options.keep_ptx) << text->text();
+  keep_ptx({text->text()}, source_options, results);
   Results found;
   Mapper mapper(nullptr, command.file);
   lint(text, mapper.with_places(options), found);
@@ -464,9 +481,10 @@ void lint_source(const CompileCommand& command, const SourceOptions& source_opti
   }
   if (!report_input(*translation, command, source_options, refusal, results)) return;
   if (!source_options.keep_ptx.empty()) {
-    std::ofstream out(source_options.keep_ptx);
+    std::vector<std::string> kept;
     for (const std::string& ptx : translation->ptx)
-      out << with_header(ptx, ptx_version(source_options.toolkit), adapted.target);
+      kept.push_back(with_header(ptx, ptx_version(source_options.toolkit), adapted.target));
+    keep_ptx({kept.begin(), kept.end()}, source_options, results);
   }
   lint_translation(*translation, command.file, adapted.target, source_options.toolkit, options, results);
 }

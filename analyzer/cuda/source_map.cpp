@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
+
+#include "analyzer/report/sources.h"
 
 namespace tmemlint::cuda {
 namespace {
@@ -34,13 +33,9 @@ bool tag_before(std::string_view text, size_t offset, size_t& begin, uint32_t& n
 std::shared_ptr<const ptx::SourceText> Texts::of(const std::string& file) {
   std::shared_ptr<const ptx::SourceText>& text = texts_[file];
   if (text) return text;
-  std::string content;
-  std::error_code error;
-  if (std::filesystem::is_regular_file(file, error)) {
-    std::ifstream in(file, std::ios::binary);
-    content.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-  }
-  text = std::make_shared<const ptx::SourceText>(file, std::move(content));
+  auto content = report::read_regular_file(file);
+  text = std::make_shared<const ptx::SourceText>(content ? ptx::SourceText::named_by_input(file, std::move(*content))
+                                                         : ptx::SourceText::without_text(file));
   return text;
 }
 

@@ -10,7 +10,8 @@
 
 namespace tmemlint::cuda {
 
-// The author's files as texts, each read once.
+// The author's files as texts, each read once. They are read for what is asked about them (NOLINT comments, the lines
+// of an asm statement); whether a report shows them is decided where it is printed.
 class Texts {
 public:
   std::shared_ptr<const ptx::SourceText> of(const std::string& file);

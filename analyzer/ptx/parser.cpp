@@ -11,12 +11,6 @@ namespace {
 constexpr size_t kMaxErrors = 100;
 constexpr uint32_t kMaxNesting = 4096;  // of blocks; ptxas itself gives up below 3000
 
-// NUL bytes at the end are tolerated: NVRTC and friends count the terminator.
-std::string_view without_trailing_nuls(std::string_view text) {
-  size_t last = text.find_last_not_of('\0');
-  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
 }  // namespace
 
 Module parse(std::shared_ptr<const SourceText> source) {

@@ -95,6 +95,7 @@ struct Results {
   std::vector<Incomplete> incomplete;
   std::vector<InputError> errors;
   std::vector<std::string> assumptions;  // "kernel k: no block size is stated; 128 threads assumed (give --block)"
+  std::vector<std::string> notices;      // about the report rather than the kernels: "source not shown: …"
   Summary summary;
 };
 

@@ -101,6 +101,7 @@ std::string json(const Results& results) {
   for (const Incomplete& incomplete : results.incomplete) out["incomplete"].push_back(incomplete_json(incomplete));
   for (const InputError& error : results.errors) out["errors"].push_back(error_json(error));
   out["assumptions"] = results.assumptions;
+  if (!results.notices.empty()) out["notices"] = results.notices;
   for (const KernelStats& s : results.stats) {
     out["stats"].push_back({{"file", s.file},
                             {"kernel", s.kernel},

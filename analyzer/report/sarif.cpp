@@ -17,12 +17,12 @@ Json message_json(std::string_view text) {
   return {{"text", text}};
 }
 
-// Where and what the two kinds of notification are, in the order of driver.notifications.
-enum class Notification : uint8_t { kInputError, kIncomplete, kAssumption };
-constexpr std::string_view kNotificationIds[] = {"input-error", "incomplete", "assumption"};
-constexpr std::string_view kNotificationTexts[] = {"An input could not be read or parsed.",
-                                                   "The analysis could not follow the kernel at this place.",
-                                                   "Something the input does not state was assumed."};
+// Where and what the kinds of notification are, in the order of driver.notifications.
+enum class Notification : uint8_t { kInputError, kIncomplete, kAssumption, kNotice };
+constexpr std::string_view kNotificationIds[] = {"input-error", "incomplete", "assumption", "notice"};
+constexpr std::string_view kNotificationTexts[] = {
+    "An input could not be read or parsed.", "The analysis could not follow the kernel at this place.",
+    "Something the input does not state was assumed.", "Something the reader of this report should know about it."};
 
 size_t utf16_column(std::string_view line, uint32_t byte_column) {
   const size_t bytes = std::min<size_t>(byte_column - 1, line.size());
@@ -221,7 +221,8 @@ private:
       line = *source_line;
     } else if (finding.place.text) {
       const ptx::SourceText& text = *finding.place.text;
-      line = text.line(text.position(finding.place.span.begin).line);
+      // Even a hash tells something about a line that is not to be shown.
+      if (sources_.shows(text)) line = text.line(text.position(finding.place.span.begin).line);
       if (!known) file = text.path();
     }
     const uint64_t value = hash(finding.rule, hash(std::string_view("\0", 1), hash(trimmed(line))));
@@ -253,6 +254,9 @@ private:
     }
     for (const std::string& assumption : results.assumptions) {
       notifications.push_back(notification(Notification::kAssumption, "note", assumption));
+    }
+    for (const std::string& notice : results.notices) {
+      notifications.push_back(notification(Notification::kNotice, "note", notice));
     }
     Json invocation = {{"executionSuccessful", results.errors.empty()}};
     invocation["toolExecutionNotifications"] = std::move(notifications);

@@ -61,7 +61,7 @@ std::string position_text(const ptx::SourceText& text, ptx::Span span) {
 
 class Printer {
 public:
-  Printer(const TextStyle& style, SourceFiles* sources) : style_(style), sources_(sources) {}
+  Printer(const TextStyle& style, SourceFiles& sources) : style_(style), sources_(sources) {}
 
   std::string take() { return std::move(out_); }
   void raw_line(std::string_view line) { (out_ += line) += '\n'; }
@@ -136,8 +136,9 @@ private:
 
   // A step of the path is one line: what stands there is not what is to be changed.
   void step(const Place& at, const std::string& message) {
-    const bool readable = has_source_line(at) && sources_ != nullptr && sources_->line(at.source).has_value();
-    head(readable ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
+    const bool there =
+        has_source_line(at) && (sources_.line(at.source).has_value() || sources_.is_outside(at.source.file));
+    head(there ? position_text(at.source) : ptx_position(at), "note", Color::kNote, message, "");
   }
 
   void note(const Place& at, const std::string& message) { place(at, "note", Color::kNote, message, ""); }
@@ -149,11 +150,14 @@ private:
   void place(const Place& at, std::string_view level, std::string_view color, std::string_view message,
              std::string_view rule) {
     const bool known = has_source_line(at);
-    const auto source_line = known && sources_ != nullptr ? sources_->line(at.source) : std::nullopt;
-    if (source_line) {
+    const auto source_line = known ? sources_.line(at.source) : std::nullopt;
+    // A file outside what may be shown is there all the same: the place keeps its line, without the text.
+    if (source_line || (known && sources_.is_outside(at.source.file))) {
       head(position_text(at.source), level, color, message, rule);
-      const size_t column = at.source.column == 0 ? source_line->find_first_not_of(" \t") : at.source.column - 1;
-      marked(caret_lines(*source_line, column, column, style_.width));
+      if (source_line) {
+        const size_t column = at.source.column == 0 ? source_line->find_first_not_of(" \t") : at.source.column - 1;
+        marked(caret_lines(*source_line, column, column, style_.width));
+      }
       inlined(at);
       head(ptx_position(at), "note", Color::kNote, "in the PTX:", "");
       ptx_line(at);
@@ -189,6 +193,7 @@ private:
   }
 
   void ptx_line(const ptx::SourceText& text, ptx::Span span) {
+    if (!sources_.shows(text)) return;
     const ptx::LineColumn at = text.position(span.begin);
     const size_t begin = at.column - 1;
     const size_t length = span.end > span.begin ? span.end - span.begin : 0;
@@ -202,7 +207,7 @@ private:
   }
 
   const TextStyle& style_;
-  SourceFiles* sources_;
+  SourceFiles& sources_;
   std::string out_;
   std::string kernel_;
   std::string file_;
@@ -226,7 +231,7 @@ void print_incomplete(const std::vector<Incomplete>& incomplete, Printer& printe
 }  // namespace
 
 std::string text(const Results& results, uint64_t hidden_notes, const TextStyle& style, SourceFiles& sources) {
-  Printer printer(style, &sources);
+  Printer printer(style, sources);
   for (const Finding& finding : results.findings) printer.finding(finding);
   print_incomplete(results.incomplete, printer);
   for (const std::string& assumption : results.assumptions) printer.assumption(assumption);
@@ -249,9 +254,9 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
   return printer.take();
 }
 
-std::string input_errors(const Results& results, const TextStyle& style) {
+std::string input_errors(const Results& results, const TextStyle& style, SourceFiles& sources) {
   constexpr uint64_t kShownPerFile = 20;
-  Printer printer(style, nullptr);
+  Printer printer(style, sources);
   std::map<std::string_view, uint64_t> total;
   for (const InputError& error : results.errors) ++total[error.file];
   std::map<std::string_view, uint64_t> shown;

@@ -18,6 +18,6 @@ struct TextStyle {
 std::string text(const Results& results, uint64_t hidden_notes, const TextStyle& style, SourceFiles& sources);
 
 // What was wrong with the inputs, for standard error. Of one file's errors only the first few are written out.
-std::string input_errors(const Results& results, const TextStyle& style);
+std::string input_errors(const Results& results, const TextStyle& style, SourceFiles& sources);
 
 }  // namespace tmemlint::report
