@@ -209,7 +209,7 @@ TEST(Checks, OfWhatNothingElseAsksStayOut) {
   const std::string data = "ld.global.u32 %r0, [%out];\nsetp.gt.s32 %p0, %r0, 256;\n@%p0 bra TRAP;\n";
   const std::string text = ptx_kernel(data + begin(32) + end(32) + "ret;\nTRAP: trap;\n");
   EXPECT_THAT(said(text), IsEmpty());
-  EXPECT_EQ(joint_of(text).run.scenarios, 1u);
+  EXPECT_EQ(joint_of(text).run.scenarios.size(), 1u);
 }
 
 }  // namespace

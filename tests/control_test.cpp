@@ -330,7 +330,7 @@ TEST(Pruning, LeavesNothingToDecide) {
   }
   const std::string text = test::ptx_kernel(test::begin(32) + body + test::end(32));
   EXPECT_THAT(test::said(text), IsEmpty());
-  EXPECT_EQ(test::joint_of(text).run.scenarios, 1u);
+  EXPECT_EQ(test::joint_of(text).run.scenarios.size(), 1u);
 }
 
 // --- where lanes wait for each other ---

@@ -3,11 +3,12 @@
 // The first rule of a kind is the one the table counts it under. A rule is accepted beside it only where the mutant
 // really is that fault as well: where the missing step has two names (a free that no join orders is a dealloc race, and
 // with a load of the freeing warp itself pending it is a missing wait), or where it depends on the kernel which comes
-// first. Where the mutant knows more than its kind, it carries a narrower list of its own (mutants.cpp).
+// first. Where the mutant knows more than its kind, it carries a narrower list of its own (`accept`).
 #include "tests/seeded/mutants.h"
 
 namespace tmemlint::seeded {
 
+// Long because it is a table, a row for each kind.
 const std::vector<KindInfo>& kinds() {
   static const std::vector<KindInfo> kKinds = {
       {Kind::kDropWaitLd,

@@ -126,15 +126,121 @@ void print(const char* title, const std::map<std::string, Score>& scores) {
               all.at_place, all.at_end, all.elsewhere);
 }
 
+struct Tally {
+  std::map<std::string, Score> by_kind, by_rule, by_file;
+  std::map<std::string, std::map<std::string, size_t>> left_out;  // verdict: kind and reason: count
+  std::vector<std::string> misses, left_out_list, broken;
+};
+
+std::string kind_of(const Mutant& m) {
+  return std::string(info(m.kind).name);
+}
+
+// The mutants that are seeded; counts the others.
+std::vector<Mutant> seeded_of(const ptx::Module& module, const std::string& stem, const Settings& settings,
+                              Tally& tally) {
+  std::vector<Mutant> out;
+  for (Mutant& m : mutants(module)) {
+    if (!settings.only.empty() && settings.only.count(kind_of(m)) == 0) continue;
+    if (m.verdict == Verdict::kSeeded) {
+      out.push_back(std::move(m));
+      continue;
+    }
+    ++tally.left_out[std::string(verdict_name(m.verdict))][kind_of(m) + ": " + m.reason];
+    tally.left_out_list.push_back(stem + ":" + std::to_string(m.line) + ": " + kind_of(m) + ": " + m.what + ": " +
+                                  std::string(verdict_name(m.verdict)) + ": " + m.reason);
+  }
+  return out;
+}
+
+// Counts what was found of one mutant.
+void count(const Mutant& m, const std::string& stem, const std::vector<Finding>& findings,
+           const std::set<std::string>& baseline, Tally& tally) {
+  const Where where = judge(m, findings, baseline);
+  for (Score* s : {&tally.by_kind[kind_of(m)], &tally.by_rule[accepted_rules(m)[0]], &tally.by_file[stem]}) {
+    ++s->seeded;
+    if (where == Where::kPlace) ++s->at_place;
+    if (where == Where::kEnd) ++s->at_end;
+    if (where == Where::kElsewhere) ++s->elsewhere;
+  }
+  if (where == Where::kPlace || where == Where::kEnd) return;
+  std::string said;
+  std::set<std::string> keys;
+  for (const Finding& f : findings) {
+    if (baseline.count(f.key()) == 0) keys.insert(f.rule + " in line " + std::to_string(f.line));
+  }
+  for (const std::string& key : keys) said += (said.empty() ? "" : ", ") + key;
+  tally.misses.push_back(stem + ":" + std::to_string(m.line) + ": " + kind_of(m) + ": " + m.what + ": " +
+                         (said.empty() ? "nothing reported" : "reported: " + said));
+}
+
+// Lets the tool judge the mutants of a file.
+void try_all(const std::vector<Mutant>& seeded, const std::string& name, const std::string& text,
+             const Settings& settings, const fs::path& folder, Tally& tally) {
+  const std::string stem = fs::path(name).stem().string();
+  std::map<std::string, std::string> errors;
+  std::set<std::string> baseline;
+  for (const auto& [file, findings] : run(settings.tool, {name}, folder, errors)) {
+    for (const Finding& f : findings) baseline.insert(f.key());
+  }
+  if (!baseline.empty())
+    std::printf("%s: the unbroken kernel has %zu findings, which are not counted\n", stem.c_str(), baseline.size());
+
+  constexpr size_t kBatch = 100;
+  for (size_t first = 0; first < seeded.size(); first += kBatch) {
+    const size_t last = std::min(seeded.size(), first + kBatch);
+    std::vector<fs::path> files;
+    for (size_t n = first; n < last; ++n) {
+      files.push_back(folder / (stem + "." + std::to_string(n) + ".ptx"));
+      std::ofstream(files.back(), std::ios::binary) << mutated(text, seeded[n]);
+    }
+    const auto answers = run(settings.tool, files, folder, errors);
+    for (size_t n = first; n < last; ++n) {
+      const Mutant& m = seeded[n];
+      const std::string file = files[n - first].filename().string();
+      if (errors.count(file) != 0) {
+        tally.broken.push_back(stem + ":" + std::to_string(m.line) + ": " + kind_of(m) + ": " + m.what + ": " +
+                               errors[file]);
+      }
+      const auto found = answers.find(file);
+      count(m, stem, found == answers.end() ? std::vector<Finding>() : found->second, baseline, tally);
+    }
+    if (settings.keep.empty()) {
+      for (const fs::path& file : files) fs::remove(file);
+    }
+  }
+  std::fflush(stdout);
+}
+
+void print_all(const Settings& settings, const Tally& tally) {
+  if (settings.list_misses && !tally.misses.empty()) {
+    std::printf("\nMisses\n");
+    for (const std::string& miss : tally.misses) std::printf("  %s\n", miss.c_str());
+  }
+  if (settings.list_left_out) {
+    std::printf("\nLeft out\n");
+    for (const std::string& one : tally.left_out_list) std::printf("  %s\n", one.c_str());
+  }
+  for (const std::string& one : tally.broken) std::printf("not a PTX file any more: %s\n", one.c_str());
+  if (!settings.dry) {
+    print("file", tally.by_file);
+    print("rule", tally.by_rule);
+  }
+  print("mutation", tally.by_kind);
+  for (const auto& [verdict, reasons] : tally.left_out) {
+    size_t count = 0;
+    for (const auto& [reason, n] : reasons) count += n;
+    std::printf("\nNot seeded, %s: %zu\n", verdict.c_str(), count);
+    for (const auto& [reason, n] : reasons) std::printf("  %6zu  %s\n", n, reason.c_str());
+  }
+}
+
 int main_of(const Settings& settings) {
   const fs::path folder = settings.keep.empty()
                               ? fs::temp_directory_path() / ("tmemlint_seed." + std::to_string(std::random_device{}()))
                               : fs::path(settings.keep);
   fs::create_directories(folder);
-  std::map<std::string, Score> by_kind, by_rule, by_file;
-  std::map<std::string, std::map<std::string, size_t>> left_out;  // verdict: kind and reason: count
-  std::vector<std::string> misses, left_out_list, broken;
-
+  Tally tally;
   for (const std::string& name : settings.files) {
     const std::string text = read(name);
     const auto source = std::make_shared<const ptx::SourceText>(name, text);
@@ -144,100 +250,19 @@ int main_of(const Settings& settings) {
       std::fprintf(stderr, "%s: cannot be read or parsed\n", name.c_str());
       return 2;
     }
-    std::vector<Mutant> all = mutants(module);
-    std::erase_if(all, [&](const Mutant& m) {
-      return !settings.only.empty() && settings.only.count(std::string(info(m.kind).name)) == 0;
-    });
-    std::vector<const Mutant*> seeded;
-    for (const Mutant& m : all) {
-      const std::string kind(info(m.kind).name);
-      if (m.verdict == Verdict::kSeeded) {
-        seeded.push_back(&m);
-        continue;
-      }
-      ++left_out[std::string(verdict_name(m.verdict))][kind + ": " + m.reason];
-      left_out_list.push_back(stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what + ": " +
-                              std::string(verdict_name(m.verdict)) + ": " + m.reason);
-    }
-    if (settings.dry) {
-      for (const Mutant* m : seeded) {
-        ++by_kind[std::string(info(m->kind).name)].seeded;
-        std::printf("%s:%u: %s: %s\n", stem.c_str(), m->line, std::string(info(m->kind).name).c_str(), m->what.c_str());
-      }
+    const std::vector<Mutant> seeded = seeded_of(module, stem, settings, tally);
+    if (!settings.dry) {
+      try_all(seeded, name, text, settings, folder, tally);
       continue;
     }
-
-    std::map<std::string, std::string> errors;
-    std::set<std::string> baseline;
-    for (const auto& [file, findings] : run(settings.tool, {name}, folder, errors)) {
-      for (const Finding& f : findings) baseline.insert(f.key());
+    for (const Mutant& m : seeded) {
+      ++tally.by_kind[kind_of(m)].seeded;
+      std::printf("%s:%u: %s: %s\n", stem.c_str(), m.line, kind_of(m).c_str(), m.what.c_str());
     }
-    if (!baseline.empty())
-      std::printf("%s: the unbroken kernel has %zu findings, which are not counted\n", stem.c_str(), baseline.size());
-
-    constexpr size_t kBatch = 100;
-    for (size_t first = 0; first < seeded.size(); first += kBatch) {
-      const size_t last = std::min(seeded.size(), first + kBatch);
-      std::vector<fs::path> files;
-      for (size_t n = first; n < last; ++n) {
-        files.push_back(folder / (stem + "." + std::to_string(n) + ".ptx"));
-        std::ofstream(files.back(), std::ios::binary) << mutated(text, *seeded[n]);
-      }
-      const auto answers = run(settings.tool, files, folder, errors);
-      for (size_t n = first; n < last; ++n) {
-        const Mutant& m = *seeded[n];
-        const std::string file = files[n - first].filename().string();
-        const std::string kind(info(m.kind).name),
-            place = stem + ":" + std::to_string(m.line) + ": " + kind + ": " + m.what;
-        if (errors.count(file) != 0) broken.push_back(place + ": " + errors[file]);
-        static const std::vector<Finding> kNothing;
-        const auto found = answers.find(file);
-        const std::vector<Finding>& findings = found == answers.end() ? kNothing : found->second;
-        const Where where = judge(m, findings, baseline);
-        for (Score* s : {&by_kind[kind], &by_rule[accepted_rules(m)[0]], &by_file[stem]}) {
-          ++s->seeded;
-          if (where == Where::kPlace) ++s->at_place;
-          if (where == Where::kEnd) ++s->at_end;
-          if (where == Where::kElsewhere) ++s->elsewhere;
-        }
-        if (where == Where::kPlace || where == Where::kEnd) continue;
-        std::string said;
-        std::set<std::string> keys;
-        for (const Finding& f : findings) {
-          if (baseline.count(f.key()) == 0) keys.insert(f.rule + " in line " + std::to_string(f.line));
-        }
-        for (const std::string& key : keys) said += (said.empty() ? "" : ", ") + key;
-        misses.push_back(place + ": " + (said.empty() ? "nothing reported" : "reported: " + said));
-      }
-      if (settings.keep.empty()) {
-        for (const fs::path& file : files) fs::remove(file);
-      }
-    }
-    std::fflush(stdout);
   }
   if (settings.keep.empty()) fs::remove_all(folder);
-
-  if (settings.list_misses && !misses.empty()) {
-    std::printf("\nMisses\n");
-    for (const std::string& miss : misses) std::printf("  %s\n", miss.c_str());
-  }
-  if (settings.list_left_out) {
-    std::printf("\nLeft out\n");
-    for (const std::string& one : left_out_list) std::printf("  %s\n", one.c_str());
-  }
-  for (const std::string& one : broken) std::printf("not a PTX file any more: %s\n", one.c_str());
-  if (!settings.dry) {
-    print("file", by_file);
-    print("rule", by_rule);
-  }
-  print("mutation", by_kind);
-  for (const auto& [verdict, reasons] : left_out) {
-    size_t count = 0;
-    for (const auto& [reason, n] : reasons) count += n;
-    std::printf("\nNot seeded, %s: %zu\n", verdict.c_str(), count);
-    for (const auto& [reason, n] : reasons) std::printf("  %6zu  %s\n", n, reason.c_str());
-  }
-  return broken.empty() ? 0 : 2;
+  print_all(settings, tally);
+  return tally.broken.empty() ? 0 : 2;
 }
 
 }  // namespace
