@@ -42,7 +42,7 @@ void check_missing_dealloc(Context& context) {
     const Frees others = frees_of(context, &w);
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kExit) continue;
-      const warp::Protocol& before = w.protocols[e.before];
+      const warp::Holdings& before = w.holdings_before(e);
       // The warp leaves with its last lanes.
       if (((before.exited | e.lanes) & w.lanes) != w.lanes) continue;
       for (const warp::Held& held : before.held) {

@@ -11,26 +11,13 @@ namespace {
 using cluster::Fault;
 using cluster::Sighting;
 
-bool is_single(ptx::Tcgen05 op) {
-  switch (op) {
-    case ptx::Tcgen05::kMma:
-    case ptx::Tcgen05::kMmaWs:
-    case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kCommit:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void check_single_thread(Context& context) {
   // A whole warp is seen without the others.
   std::set<uint32_t> said;
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || e.lanes != w.lanes || std::popcount(e.lanes) < 2) continue;
-      if (!is_single(context.form(e).op)) continue;
+      if (context.form(e).issue != ptx::Issue::kSingleThread) continue;
       said.insert(e.instruction);
       Draft d;
       d.at = e.instruction;

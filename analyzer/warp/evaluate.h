@@ -34,7 +34,7 @@ struct Setting {
   uint64_t step_budget = 200'000;
   // Paths stay apart that have decided different things, as long as they are few: what several conditions guard
   // together is then told apart from what none of them guards.
-  bool apart = false;
+  bool decisions_apart = false;
   // The first time round a loop stays apart from the others, and what is stepped by the same number each time is told
   // by how many times that was: which of the times a path takes is then known. It costs about twice as much.
   bool by_rounds = false;
