@@ -69,7 +69,7 @@ auto PendingTouches<Access>::outline_of(uint32_t part, uint32_t executing) -> co
   Outline& out = at->second;  // stays where it is while others are added
   if (!fresh) return out;
   const warp::SharedSets& sets = all_.sets();
-  if (!sets.is_element(part)) {
+  if (!sets.is_group(part)) {
     out = outline_of(sets.first_part(part), executing);
     const Outline& second = outline_of(sets.second_part(part), executing);
     out.columns |= second.columns;
@@ -77,12 +77,14 @@ auto PendingTouches<Access>::outline_of(uint32_t part, uint32_t executing) -> co
     out.allocations |= second.allocations;
     return out;
   }
-  const Access& access = all_.access(part);
-  const TmemAddress start = context_.tmem_address(access.address, lanes_of(access, executing));
-  if (start.known) out.allocations.set(start.allocation % out.allocations.size());
-  const Footprint touched = footprint_of(access, executing);
-  if (touched.columns == 0) out.addresses.set(bit_of(access.address));
-  for (uint32_t c = 0; c < touched.columns; ++c) out.columns.set((touched.column + c) % out.columns.size());
+  for (uint32_t element : sets.group(part)) {
+    const Access& access = all_.access(element);
+    const TmemAddress start = context_.tmem_address(access.address, lanes_of(access, executing));
+    if (start.known) out.allocations.set(start.allocation % out.allocations.size());
+    const Footprint touched = footprint_of(access, executing);
+    if (touched.columns == 0) out.addresses.set(bit_of(access.address));
+    for (uint32_t c = 0; c < touched.columns; ++c) out.columns.set((touched.column + c) % out.columns.size());
+  }
   return out;
 }
 

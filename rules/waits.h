@@ -39,7 +39,7 @@ public:
 
 private:
   // Sets up to this size are looked through one by one.
-  static constexpr size_t kFew = 16;
+  static constexpr size_t kFew = 256;
   // What a part of a set touches, or may touch: numbers are taken modulo the sizes of the sets.
   struct Outline {
     std::bitset<512> columns;

@@ -1,5 +1,7 @@
 #include "analyzer/warp/evaluator.h"
 
+#include <iterator>
+
 namespace tmemlint::warp {
 
 namespace {
@@ -8,6 +10,27 @@ namespace {
 constexpr size_t kMostStates = 48;
 // States that come back to the head of a loop which is followed time by time: of more than that it is not.
 constexpr size_t kMostComingBack = 4;
+
+// Goes through registers by a list of their numbers: a vector is made of them without being filled with zeros first,
+// which is a good part of what it costs to send a state on.
+struct Picked {
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = Value;
+  using difference_type = ptrdiff_t;
+  using pointer = const Value*;
+  using reference = const Value&;
+  const Value* registers = nullptr;
+  const uint32_t* number = nullptr;
+
+  const Value& operator*() const { return registers[*number]; }
+  Picked& operator++() {
+    ++number;
+    return *this;
+  }
+  Picked operator++(int) { return {registers, number++}; }
+  Picked operator+(ptrdiff_t count) const { return {registers, number + count}; }
+  bool operator==(const Picked& other) const { return number == other.number; }
+};
 
 }  // namespace
 
@@ -45,11 +68,11 @@ Evaluation Evaluator::run() {
   return std::move(out_);
 }
 
+// Takes the registers that are still needed from the machine to a new state.
 void Evaluator::fetch_live(PathState& s) {
   s.live = &flow_.needed_by(s.waiting);
-  const size_t count = s.live->size();
-  s.registers.resize(count);
-  for (size_t n = 0; n < count; ++n) s.registers[n] = machine_.registers[(*s.live)[n]];
+  const Picked begin{machine_.registers.data(), s.live->data()};
+  s.registers.assign(begin, begin + static_cast<ptrdiff_t>(s.live->size()));
 }
 
 uint32_t Evaluator::add_node(const Node& node) {

@@ -42,7 +42,7 @@ public:
 
   // The protocol of `existing` becomes what may be so on either path; true when that changed it.
   bool merge_protocol(PathState& existing, const PathState& s) {
-    return protocols_.merge(existing.protocol, s.protocol);
+    return protocols_.merge(terms_, existing.protocol, s.protocol);
   }
 
 private:

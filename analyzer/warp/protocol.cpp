@@ -47,32 +47,30 @@ uint32_t Holdings::live_allocations() const {
 }
 
 template <typename Access>
-uint32_t PendingSets<Access>::intern(const Access& access) {
+uint32_t PendingSets<Access>::element_of(const Access& access, uint64_t loops) {
   const uint64_t hash = hash_of(access);
   const uint32_t found = index_.find(hash, [&](uint32_t n) { return accesses_[n] == access; });
   if (found != 0) return found;
   index_.add(hash);
   accesses_.push_back(access);
-  return static_cast<uint32_t>(accesses_.size() - 1);
+  return sets_.define(key_of(access, static_cast<uint32_t>(accesses_.size() - 1)), loops);
 }
 
 template <typename Access>
 uint32_t PendingSets<Access>::with(const Terms& terms, uint32_t set, const Access& access) {
-  const uint32_t element = intern(access);
-  return sets_.with(set, key_of(access, element), element, terms.loops(access.address));
+  return sets_.with(set, element_of(access, terms.loops(access.address)));
 }
 
 template <typename Access>
-uint32_t PendingSets<Access>::united(uint32_t a, uint32_t b) {
+uint32_t PendingSets<Access>::united(const Terms& terms, uint32_t a, uint32_t b) {
   return sets_.united(a, b, [&](uint32_t x, [[maybe_unused]] uint32_t y) {
     if constexpr (std::is_same_v<Access, PendingLoad>) {
       // Both paths have issued the same load: its results count as used where they are on both.
       PendingLoad both = accesses_[x];
       both.used &= accesses_[y].used;
-      return both.used == accesses_[x].used ? x : intern(both);
-    } else {
-      return x;  // the same store to the same address
+      if (both.used != accesses_[x].used) return element_of(both, terms.loops(both.address));
     }
+    return x;
   });
 }
 
@@ -104,10 +102,10 @@ uint64_t ProtocolTable::hash_of_kind(const Protocol& p) const {
   return (hash_of(holdings_[p.holdings]) ^ pending) * kFactor;
 }
 
-bool ProtocolTable::merge(Protocol& a, const Protocol& b) {
+bool ProtocolTable::merge(const Terms& terms, Protocol& a, const Protocol& b) {
   const Protocol before = a;
-  a.loads = loads.united(a.loads, b.loads);
-  a.stores = stores.united(a.stores, b.stores);
+  a.loads = loads.united(terms, a.loads, b.loads);
+  a.stores = stores.united(terms, a.stores, b.stores);
   return a != before;
 }
 

@@ -88,7 +88,6 @@ public:
     Iterator end() const { return {all_, SharedSets::kEmpty}; }
     bool empty() const { return number_ == SharedSets::kEmpty; }
     size_t size() const { return all_->sets_.size(number_); }
-    // Equal sets of one warp have equal numbers.
     uint32_t number() const { return number_; }
 
     // The access of a load or of a store's step; null when it is not pending. Of several the first.
@@ -109,9 +108,11 @@ public:
     template <typename MayMatch, typename Matches>
     const Access* first_in(uint32_t part, MayMatch&& may_match, Matches&& matches) const {
       if (!may_match(part)) return nullptr;
-      if (all_->sets_.is_element(part)) {
-        const Access& access = all_->access(part);
-        return matches(access) ? &access : nullptr;
+      if (all_->sets_.is_group(part)) {
+        for (uint32_t element : all_->sets_.group(part)) {
+          if (matches(all_->accesses_[element])) return &all_->accesses_[element];
+        }
+        return nullptr;
       }
       const Access* found = first_in(all_->sets_.first_part(part), may_match, matches);
       return found != nullptr ? found : first_in(all_->sets_.second_part(part), may_match, matches);
@@ -122,14 +123,14 @@ public:
   };
 
   Set operator[](uint32_t set) const { return {this, set}; }
-  // The parts that sets are made of, and the access that a part is which is an element.
+  // The parts that sets are made of, and the accesses that their elements are.
   const SharedSets& sets() const { return sets_; }
-  const Access& access(uint32_t part) const { return accesses_[sets_.element(part)]; }
+  const Access& access(uint32_t element) const { return accesses_[element]; }
 
   // The set with one more; a load takes the place of the one that was issued there before.
   uint32_t with(const Terms& terms, uint32_t set, const Access& access);
   // What is pending on either of two paths that meet.
-  uint32_t united(uint32_t a, uint32_t b);
+  uint32_t united(const Terms& terms, uint32_t a, uint32_t b);
   // The set as the next round of some loops sees it, whose values have other names then: an address that they make up
   // is `unknown(step)`.
   template <typename Unknown>
@@ -137,14 +138,15 @@ public:
     return sets_.replaced(set, loops, [&](uint32_t element) {
       Access access = accesses_[element];
       access.address = unknown(access.step);
-      return with(terms, SharedSets::kEmpty, access);
+      return element_of(access, terms.loops(access.address));
     });
   }
 
 private:
   static constexpr uint64_t kOfPlace = 0xffffffffu;  // bits of a key that tell accesses of one place apart
 
-  uint32_t intern(const Access& access);
+  // The number of an access, whose address varies with some loops.
+  uint32_t element_of(const Access& access, uint64_t loops);
 
   SharedSets sets_;
   std::vector<Access> accesses_ = std::vector<Access>(1);  // numbered from 1
@@ -196,7 +198,7 @@ public:
   // The same for states that are alike.
   uint64_t hash_of_kind(const Protocol& p) const;
   // `a` becomes what may be so on either path; true when that changed it.
-  bool merge(Protocol& a, const Protocol& b);
+  bool merge(const Terms& terms, Protocol& a, const Protocol& b);
 
 private:
   std::vector<Holdings> holdings_ = std::vector<Holdings>(1);  // those of a warp that has done nothing yet first

@@ -2,55 +2,78 @@
 
 namespace tmemlint::warp {
 
-uint32_t SharedSets::intern(const Node& node) {
-  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
-  uint64_t hash = (node.prefix ^ (uint64_t{node.left} << 32) ^ node.right) * kFactor;
-  hash ^= hash >> 29;
-  hash *= kFactor;
-  const uint32_t found = index_.find(hash, [&](uint32_t n) {
-    const Node& other = nodes_[n];
-    return other.prefix == node.prefix && other.left == node.left && other.right == node.right;
-  });
-  if (found != 0) return found;
-  index_.add(hash);
+uint32_t SharedSets::branch(uint64_t prefix, uint32_t first, uint32_t second) {
+  Node node;
+  node.prefix = prefix;
+  node.loops = nodes_[first].loops | nodes_[second].loops;
+  node.size = nodes_[first].size + nodes_[second].size;
+  node.parts[0] = first;
+  node.parts[1] = second;
   nodes_.push_back(node);
   return static_cast<uint32_t>(nodes_.size() - 1);
 }
 
-uint32_t SharedSets::element_of(uint64_t key, uint32_t element, uint64_t loops) {
-  return intern({key, loops, element, kEmpty, 1});
-}
-
-uint32_t SharedSets::branch(uint64_t prefix, uint32_t left, uint32_t right) {
-  const Node& l = nodes_[left];
-  const Node& r = nodes_[right];
-  return intern({prefix, l.loops | r.loops, left, right, l.size + r.size});
-}
-
 uint32_t SharedSets::side_by_side(uint32_t a, uint32_t b) {
-  const uint64_t x = nodes_[a].prefix;
-  const uint64_t y = nodes_[b].prefix;
+  const uint64_t x = some_key(nodes_[a]);
+  const uint64_t y = some_key(nodes_[b]);
   const uint64_t bit = std::bit_floor(x ^ y);
   const uint64_t prefix = (x & ~(bit * 2 - 1)) | bit;
   return (x & bit) == 0 ? branch(prefix, a, b) : branch(prefix, b, a);
 }
 
-uint32_t SharedSets::with(uint32_t set, uint64_t key, uint32_t element, uint64_t loops) {
-  return united(set, element_of(key, element, loops), [](uint32_t, uint32_t added) { return added; });
+uint32_t SharedSets::set_of(std::span<const uint32_t> elements) {
+  if (elements.size() <= kGroup) {
+    if (elements.size() == 1) return only(elements.front());
+    Node node;
+    node.size = static_cast<uint32_t>(elements.size());
+    for (uint32_t n = 0; n < node.size; ++n) {
+      node.loops |= elements_[elements[n]].loops;
+      node.parts[n] = elements[n];
+    }
+    nodes_.push_back(node);
+    return static_cast<uint32_t>(nodes_.size() - 1);
+  }
+  const uint64_t low = key_of(elements.front());
+  const uint64_t bit = std::bit_floor(low ^ key_of(elements.back()));
+  size_t half = 1;
+  while ((key_of(elements[half]) & bit) == 0) ++half;
+  const uint32_t first = set_of(elements.first(half));
+  return branch((low & ~(bit * 2 - 1)) | bit, first, set_of(elements.subspan(half)));
+}
+
+uint32_t SharedSets::only(uint32_t element) {
+  Element& e = elements_[element];
+  if (e.alone == kEmpty) {
+    Node node;
+    node.loops = e.loops;
+    node.size = 1;
+    node.parts[0] = element;
+    e.alone = static_cast<uint32_t>(nodes_.size());
+    nodes_.push_back(node);
+  }
+  return e.alone;
+}
+
+uint32_t SharedSets::with(uint32_t set, uint32_t element) {
+  if (set == kEmpty) return only(element);
+  const uint64_t hash = ((uint64_t{set} << 32) | element) * 0x9e3779b97f4a7c15u;
+  const uint32_t found =
+      added_index_.find(hash, [&](uint32_t n) { return added_[n].set == set && added_[n].element == element; });
+  if (found != 0) return added_[found].result;
+  added_index_.add(hash);
+  added_.push_back({set, element, inserted(set, element, [&](uint32_t) { return element; })});
+  return added_.back().result;
 }
 
 uint32_t SharedSets::find(uint32_t set, uint64_t key, uint64_t ignored_bits) const {
-  if (set == kEmpty) return kNotThere;
-  while (!is_element(set)) {
-    const Node& node = nodes_[set];
-    const uint64_t bit = lowest_bit(node.prefix);
-    if ((bit & ignored_bits) == 0 && (key & bit) != 0) {
-      set = node.right;
-    } else {
-      set = node.left;
-    }
+  while (!is_group(set)) {
+    const uint64_t bit = lowest_bit(nodes_[set].prefix);
+    set = nodes_[set].parts[(bit & ignored_bits) == 0 && (key & bit) != 0];
   }
-  return ((nodes_[set].prefix ^ key) & ~ignored_bits) == 0 ? element(set) : kNotThere;
+  for (uint32_t element : group(set)) {
+    if (((key_of(element) ^ key) & ~ignored_bits) == 0) return element;
+  }
+  return kNotThere;
 }
 
 }  // namespace tmemlint::warp
