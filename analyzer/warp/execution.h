@@ -58,7 +58,7 @@ protected:
   const Step& step_;
   const Meaning& meaning_;
   const uint64_t number_;  // of the step, which names the unknowns that it makes
-  const Truth guard_;
+  const Truth& guard_;
 };
 
 // Instructions that compute registers from registers, lane by lane.

@@ -56,13 +56,11 @@ uint32_t SharedSets::only(uint32_t element) {
 
 uint32_t SharedSets::with(uint32_t set, uint32_t element) {
   if (set == kEmpty) return only(element);
-  const uint64_t hash = ((uint64_t{set} << 32) | element) * 0x9e3779b97f4a7c15u;
-  const uint32_t found =
-      added_index_.find(hash, [&](uint32_t n) { return added_[n].set == set && added_[n].element == element; });
-  if (found != 0) return added_[found].result;
-  added_index_.add(hash);
-  added_.push_back({set, element, inserted(set, element, [&](uint32_t) { return element; })});
-  return added_.back().result;
+  if (nodes_[set].added == element) return nodes_[set].with_added;
+  const uint32_t result = inserted(set, element, [&](uint32_t) { return element; });
+  nodes_[set].added = element;
+  nodes_[set].with_added = result;
+  return result;
 }
 
 uint32_t SharedSets::find(uint32_t set, uint64_t key, uint64_t ignored_bits) const {

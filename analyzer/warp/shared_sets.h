@@ -47,7 +47,8 @@ public:
 
   // The set of one element. The same number each time.
   uint32_t only(uint32_t element);
-  // The set with one element more, or in the place of the one under its key. The same number each time.
+  // The set with one element more, or in the place of the one under its key. The same number again, unless another
+  // element was added to this set in between.
   uint32_t with(uint32_t set, uint32_t element);
   // The set of what is in either; `choose(x, y)` of two elements under one key, the first one of `a`, says which
   // element under that key it is to be. It is `a` itself where `b` adds nothing.
@@ -108,6 +109,9 @@ private:
     uint64_t loops = 0;  // that any of the elements varies with
     uint32_t size = 0;
     std::array<uint32_t, kGroup> parts{};  // the elements; of an inner node the two halves
+    // The element that was added to it last, and what came of it: code that runs again adds the same one again.
+    uint32_t added = 0;
+    uint32_t with_added = kEmpty;
   };
   // Elements in their order, on their way into a set: those of two groups.
   struct List {
@@ -139,14 +143,6 @@ private:
 
   std::vector<Element> elements_ = std::vector<Element>(1);
   std::vector<Node> nodes_ = std::vector<Node>(1);
-  // What was added to which set, and what came of it.
-  struct Added {
-    uint32_t set = kEmpty;
-    uint32_t element = 0;
-    uint32_t result = kEmpty;
-  };
-  std::vector<Added> added_ = std::vector<Added>(1);  // numbered from 1
-  value::ContentIndex added_index_;
 };
 
 template <typename Choose>
