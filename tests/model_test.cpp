@@ -16,11 +16,11 @@ constexpr Operation op(Op o, uint8_t width = 32, bool is_signed = false, uint32_
   return {o, width, is_signed, aux};
 }
 
-// Sites of unknowns, as the machine and the joint run number them: what decides is of_parameters.
-constexpr uint64_t kParameter = uint64_t{1} << 60;
-constexpr uint64_t kLaunch = uint64_t{2} << 60;
-constexpr uint64_t kSize = kLaunch | 1;
-constexpr uint64_t kLoaded = uint64_t{10} << 60;
+// Sites of unknowns, as the machine and the joint run name them: what decides is of_parameters.
+constexpr uint64_t kParameter = value::site_of(value::UnknownKind::kParameter);
+constexpr uint64_t kLaunch = value::site_of(value::UnknownKind::kLaunch);
+constexpr uint64_t kSize = value::site_of(value::UnknownKind::kLaunchSize);
+constexpr uint64_t kLoaded = value::site_of(value::UnknownKind::kRunGlobal);
 
 class Numbers : public testing::Test {
 protected:

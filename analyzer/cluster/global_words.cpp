@@ -9,7 +9,6 @@ using value::Value;
 
 namespace {
 
-constexpr uint64_t kGlobalSite = uint64_t{10} << 60;
 constexpr uint32_t kNoWord = UINT32_MAX;
 
 // The unknowns of an address that count once and are as wide as a pointer; offsets are scaled or extended.
@@ -41,7 +40,8 @@ uint32_t GlobalWords::find(const Value& address, unsigned width, uint64_t& seria
   Word word;
   word.address = address;
   word.width = width;
-  word.value = terms_.opaque(kGlobalSite, ++serial, value::Uniformity::kCta, 0, width);
+  word.value =
+      terms_.opaque(value::site_of(value::UnknownKind::kRunGlobal), ++serial, value::Uniformity::kCta, 0, width);
   const auto number = static_cast<uint32_t>(words_.size());
   of_term_[word.value.base] = number;
   words_.push_back(word);

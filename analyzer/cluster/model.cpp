@@ -9,6 +9,7 @@ namespace tmemlint::cluster {
 using value::Op;
 using value::Term;
 using value::TermKind;
+using value::UnknownKind;
 using value::Value;
 
 namespace {
@@ -29,13 +30,15 @@ bool Model::is_leaf(uint32_t term) const {
   return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.args.size() > 4;
 }
 
-// Where a CTA stands and how many there are, as the machine numbers these unknowns.
+// Where a CTA stands and how many there are. A clock is taken to be like them: not negative.
 bool Model::is_launch(uint32_t leaf) const {
-  return terms_[leaf].kind == TermKind::kOpaque && terms_[leaf].site >> 60 == 2;
+  const UnknownKind kind = value::kind_of(terms_[leaf].site);
+  return terms_[leaf].kind == TermKind::kOpaque &&
+         (kind == UnknownKind::kLaunch || kind == UnknownKind::kLaunchSize || kind == UnknownKind::kClock);
 }
 
 bool Model::is_size(uint32_t leaf) const {
-  return is_launch(leaf) && (terms_[leaf].site & 1) != 0;
+  return is_launch(leaf) && value::kind_of(terms_[leaf].site) == UnknownKind::kLaunchSize;
 }
 
 // Whether an unknown can be this number at all.
@@ -220,9 +223,9 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
 bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
   return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
-           const uint64_t kind = terms_[l].site >> 60;
-           return terms_[l].kind == TermKind::kOpaque && terms_[l].uniformity == value::Uniformity::kCta &&
-                  (kind == 1 || kind == 2);
+           return terms_[l].uniformity == value::Uniformity::kCta &&
+                  (is_launch(l) ||
+                   (terms_[l].kind == TermKind::kOpaque && value::kind_of(terms_[l].site) == UnknownKind::kParameter));
          });
 }
 

@@ -13,6 +13,7 @@ using program::Meaning;
 using value::Op;
 using value::TermKind;
 using value::Uniformity;
+using value::UnknownKind;
 using value::Value;
 using warp::Truth;
 using warp::Waiting;
@@ -20,10 +21,6 @@ using warp::Waiting;
 namespace {
 
 // Kinds of unknowns, as sites of terms.
-constexpr uint64_t kUnwrittenSite = uint64_t{8} << 60;
-constexpr uint64_t kCopiedSite = uint64_t{9} << 60;
-constexpr uint64_t kReduceSite = uint64_t{11} << 60;
-constexpr uint64_t kBlendSite = uint64_t{12} << 60;
 
 constexpr uint32_t kQuantum = 20'000;
 // Times that warps which poll are let go on because nobody else can.
@@ -484,20 +481,22 @@ Value Run::load_shared(uint64_t generic, unsigned bytes, bool polls) {
     if (std::optional<Value> v = memory.load(terms_, address, bytes)) return *v;
   }
   const unsigned width = std::min(64u, bytes * 8);
-  if (any) return terms_.opaque(kUnwrittenSite, (++serial_ << 8) | bytes, Uniformity::kWarp, 0, width);
+  if (any)
+    return terms_.opaque(value::site_of(UnknownKind::kRunPartial), (++serial_ << 8) | bytes, Uniformity::kWarp, 0,
+                         width);
   auto region = regions_.upper_bound(address);
   if (region != regions_.begin()) {
     --region;
     if (address + bytes <= region->second.end) {
       const uint64_t part = (region->second.serial << 24) | (uint64_t{address - region->first} << 8) | bytes;
-      return terms_.opaque(kCopiedSite, part, Uniformity::kCta, 0, width);
+      return terms_.opaque(value::site_of(UnknownKind::kRunCopied), part, Uniformity::kCta, 0, width);
     }
   }
   if (early_reads_.try_emplace(address, current_->index, current_->known.any.event(current_->index)).second) {
     early_instructions_[address] = instruction_of(current_->step);
   }
-  return terms_.opaque(kUnwrittenSite, (uint64_t{1} << 63) | (uint64_t{address} << 8) | bytes, Uniformity::kCta, 0,
-                       width);
+  return terms_.opaque(value::site_of(UnknownKind::kRunUnwritten), (uint64_t{address} << 8) | bytes, Uniformity::kCta,
+                       0, width);
 }
 
 void Run::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
@@ -789,8 +788,9 @@ bool Run::converged(Warp& w, uint32_t n) {
       continue;
     }
     for (size_t r = 0; r < g.registers.size(); ++r) {
-      w.machine.registers[r] = terms_.blend(w.machine.active, w.machine.registers[r], g.registers[r],
-                                            kBlendSite | ++serial_, 0, program_.register_width[r]);
+      w.machine.registers[r] =
+          terms_.blend(w.machine.active, w.machine.registers[r], g.registers[r],
+                       value::site_of(UnknownKind::kRunMixed, ++serial_), 0, program_.register_width[r]);
     }
     w.machine.active |= g.at.lanes;
     w.waiting.front().at.lanes |= g.at.lanes;
@@ -811,8 +811,9 @@ void Run::go_to(Warp& w, std::vector<Warp::Group>& groups, uint32_t from, uint32
     if (!g.in_machine) {
       const std::vector<uint32_t>& live = program_.code[block].live_in;
       for (size_t n = 0; n < live.size(); ++n) {
-        g.registers[n] = terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n], kBlendSite | ++serial_, 0,
-                                      program_.register_width[live[n]]);
+        g.registers[n] =
+            terms_.blend(lanes, w.machine.registers[live[n]], g.registers[n],
+                         value::site_of(UnknownKind::kRunMixed, ++serial_), 0, program_.register_width[live[n]]);
       }
     }
     g.at.lanes |= lanes;
@@ -1315,7 +1316,7 @@ std::optional<Value> Run::change(Warp& w, const program::Step& step, unsigned ad
   }
   if (alone || word == old) return old;
   // What the first lane does, the others change nothing of.
-  return terms_.blend(lanes & (~lanes + 1), old, word, kBlendSite | ++serial_, 0, width);
+  return terms_.blend(lanes & (~lanes + 1), old, word, value::site_of(UnknownKind::kRunMixed, ++serial_), 0, width);
 }
 
 // What a warp does to global memory that orders it with others, at the end of the block that does it. Which word that
@@ -1781,8 +1782,10 @@ bool Run::barrier(Warp& w, uint32_t n, const program::Step& step, const Meaning&
     const uint64_t part = (uint64_t{w.rank} << 56) | (*id << 40) | b.generation;
     for (unsigned d = 0; d < first; ++d) {
       const Arg& a = program_.args[step.first_arg + d];
-      w.machine.write(a, terms_.opaque(kReduceSite, (part << 4) ^ serial_ << 20, Uniformity::kCta, 0, a.width), lanes,
-                      n);
+      w.machine.write(a,
+                      terms_.opaque(value::site_of(UnknownKind::kRunReduced), (part << 4) ^ serial_ << 20,
+                                    Uniformity::kCta, 0, a.width),
+                      lanes, n);
     }
   }
   w.state = State::kNamed;

@@ -473,7 +473,8 @@ bool Run::alloc(Warp& w, uint32_t n, const program::Step& step, const ptx::Opera
       }
     }
   }
-  const Value address = terms_.allocation(n, (++serial_ << 20) | w.index, columns);
+  const Value address =
+      terms_.allocation(value::site_of(value::UnknownKind::kRunAllocated, n), (++serial_ << 20) | w.index, columns);
   const auto id = static_cast<uint32_t>(allocations_.size());
   allocation_of_[address.base] = id;
   Allocation a;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "analyzer/value/value.h"
+#include "analyzer/value/operation.h"
 
 namespace tmemlint::value {
 
@@ -118,7 +118,7 @@ uint64_t funnel(uint64_t low, uint64_t high, uint64_t amount, uint32_t mode) {
 
 }  // namespace
 
-uint64_t fold(Operation o, const uint64_t* a, unsigned count) {
+uint64_t fold(Operation o, const uint64_t* a, unsigned /*count*/) {
   const unsigned w = o.width;
   uint64_t r = 0;
   switch (o.op) {
@@ -219,9 +219,8 @@ uint64_t fold(Operation o, const uint64_t* a, unsigned count) {
       r = funnel(a[0], a[1], a[2], o.aux);
       break;
     case Op::kGeneric:
-      break;
+      break;  // not modelled: never asked for
   }
-  (void)count;
   return truncate(r, w);
 }
 
@@ -270,9 +269,31 @@ void fold_lanes(Operation o, const Lanes* a, unsigned count, Lanes& out) {
       const uint64_t mask = truncate(~uint64_t{0}, w);
       return each_lane(out, w, [&](unsigned l) { return (a[0][l] & mask) >> amount; });
     }
-    default:
+    case Op::kMulHi:
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kDiv:
+    case Op::kRem:
+    case Op::kEq:
+    case Op::kLt:
+    case Op::kBfe:
+    case Op::kBfi:
+    case Op::kPrmt:
+    case Op::kLop3:
+    case Op::kClz:
+    case Op::kBrev:
+    case Op::kBfind:
+    case Op::kPopc:
+    case Op::kFns:
+    case Op::kSext:
+    case Op::kFunnel:
+    case Op::kButterfly:
+    case Op::kGeneric:
       break;
   }
+  // All others, and shifts by amounts that differ.
   for (unsigned l = 0; l < kLanes; ++l) {
     uint64_t numbers[4];
     for (unsigned n = 0; n < count; ++n) numbers[n] = a[n][l];

@@ -10,10 +10,12 @@ using value::Facts;
 using value::FactsFilter;
 using value::Interval;
 using value::sign_extend;
+using value::site_of;
 using value::Term;
 using value::TermKind;
 using value::truncate;
 using value::Uniformity;
+using value::UnknownKind;
 
 namespace {
 
@@ -36,8 +38,7 @@ constexpr uint64_t kColumnBits = 0xffff;  // of a column in an address of Tensor
 // Assumption: what starts in these bits and goes up by a number in them each time round a loop stays in them: nothing
 // counts further than that.
 constexpr uint64_t kCounterBits = 0x3fffffff;
-constexpr uint64_t kLargestStep = 0xffff;            // that is a number
-constexpr uint64_t kCounterSite = 0x636f756e746572;  // of the joins of such values
+constexpr uint64_t kLargestStep = 0xffff;  // that is a number
 
 // A lane in which a value is more than a number, if there is one.
 unsigned based_lane(const Value& v) {
@@ -64,9 +65,9 @@ Value Joins::joined(const MeetingPlace& at, const std::optional<Value>& a, const
 
 // The join term of a place, with `a` (when given) and `b` among its values.
 Value Joins::joined_base(const MeetingPlace& at, const std::optional<Value>& a, const Value& b, const Facts& facts) {
-  const uint64_t site = (uint64_t{at.block} << 32) ^ at.kind;
+  const uint64_t which = (uint64_t{at.block} << 32) ^ at.kind ^ (at.kind >> value::kSiteNumberBits);
   const uint64_t place = ((at.part << 8) ^ owner_of(setting_)) << 8;
-  const uint32_t join = term_of(at, shape_of(at, a, b, facts, site, place), site, place);
+  const uint32_t join = term_of(at, shape_of(at, a, b, facts, which, place), which, place);
   // What was taken to go by the number of rounds is something else after all: from now on it is listed.
   const bool counts = at.loop_bit != 0 && setting_.by_rounds;
   const bool a_grows = counts && a && rounds_.growth(*a, at.block, at.loop_bit) != 0;
@@ -83,14 +84,15 @@ Value Joins::joined_base(const MeetingPlace& at, const std::optional<Value>& a, 
 }
 
 Joins::Shape Joins::shape_of(const MeetingPlace& at, const std::optional<Value>& a, const Value& b, const Facts& facts,
-                             uint64_t site, uint64_t place) const {
+                             uint64_t which, uint64_t place) const {
   Shape out;
   uint64_t ones = uint64_t{1} << kMostLowZeros;
   uint64_t reach = 0;  // the bits that one of the values may have
   bool small = at.width == 32;
   const uint64_t bit = at.loop_bit;
+  const uint64_t counters = site_of(UnknownKind::kMetCounters, which);
   const auto is_small = [&](const Value& v, uint64_t own) {
-    if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, site ^ kCounterSite, place, bit))) return true;
+    if ((own & ~kCounterBits) == 0 || (bit != 0 && counts_up(v, counters, place, bit))) return true;
     return bit != 0 && a && v != *a && is_step(minus(terms_, v, *a, at.width), bit);
   };
   const auto look_at = [&](const Value& v) {
@@ -111,11 +113,12 @@ Joins::Shape Joins::shape_of(const MeetingPlace& at, const std::optional<Value>&
   return out;
 }
 
-uint32_t Joins::term_of(const MeetingPlace& at, const Shape& shape, uint64_t site, uint64_t place) {
+uint32_t Joins::term_of(const MeetingPlace& at, const Shape& shape, uint64_t which, uint64_t place) {
   const uint64_t certain = shape.low_zeros + static_cast<uint64_t>(shape.size) * (kMostLowZeros + 1);
   const uint64_t name = place ^ (static_cast<uint64_t>(shape.uniformity) << 6) ^ certain;
   const uint64_t loops = flow_.loops_of(at.block) | at.loop_bit;
-  const uint32_t join = terms_.join(shape.counter ? site ^ kCounterSite : site, name, loops, at.width);
+  const uint64_t site = site_of(shape.counter ? UnknownKind::kMetCounters : UnknownKind::kMetPaths, which);
+  const uint32_t join = terms_.join(site, name, loops, at.width);
   Term& term = terms_.mutable_term(join);
   if (term.generation == 0) {
     const uint64_t above = shape.size == Shape::Size::kStage    ? ~kStageBits

@@ -43,9 +43,9 @@ private:
     bool counter = false;  // they count up from a small number, and never leave its bits
   };
   Shape shape_of(const MeetingPlace& at, const std::optional<Value>& a, const Value& b, const value::Facts& facts,
-                 uint64_t site, uint64_t place) const;
+                 uint64_t which, uint64_t place) const;
   Value joined_base(const MeetingPlace& at, const std::optional<Value>& a, const Value& b, const value::Facts& facts);
-  uint32_t term_of(const MeetingPlace& at, const Shape& shape, uint64_t site, uint64_t place);
+  uint32_t term_of(const MeetingPlace& at, const Shape& shape, uint64_t which, uint64_t place);
   void list(uint32_t join, const Value& value, const value::Facts& facts, const MeetingPlace& at);
   std::optional<std::vector<Value>> values_to_list(uint32_t join, const Value& value, const value::Facts& facts,
                                                    const MeetingPlace& at) const;

@@ -10,7 +10,9 @@ using value::FactsFilter;
 using value::kLanes;
 using value::Lanes;
 using value::Op;
+using value::site_of;
 using value::truncate;
+using value::UnknownKind;
 
 using kernel::kLocalWindow;
 using kernel::kParamWindow;
@@ -18,14 +20,8 @@ using kernel::kSharedWindow;
 
 namespace {
 
-// Kinds of terms that are not named by a step alone.
-constexpr uint64_t kParameterSite = uint64_t{1} << 60;
-constexpr uint64_t kUnwrittenSite = uint64_t{3} << 60;  // a word of shared memory, or of a list of places
 // Parts of a step's site: an element of what is loaded, from memory that the path knows only in part.
 constexpr unsigned kPartlyKnownPart = 200;
-// Parts of kUnwrittenSite.
-constexpr uint32_t kOtherWarpsPart = 1u << 20;
-constexpr uint32_t kListedPart = 2u << 20;
 
 // Stores of other warps that a word of shared memory is listed as; of more, it is an unknown.
 constexpr size_t kMostCandidates = 8;
@@ -49,7 +45,7 @@ Value Loading::load_known(uint64_t address, unsigned index) {
   if (own) return *own;
   if (machine_.memory.touches(address, bytes())) return unknown(kPartlyKnownPart + index, Uniformity::kLane, width);
   if (window == kParamWindow && address - kParamWindow < machine_.program().layout.kernel_parameters()) {
-    return terms_.opaque(kParameterSite, (address << 4) | bytes(), Uniformity::kCta, 0, width);
+    return terms_.opaque(site_of(UnknownKind::kParameter), (address << 4) | bytes(), Uniformity::kCta, 0, width);
   }
   return unknown(kPartlyKnownPart + index, window == kLocalWindow ? Uniformity::kLane : Uniformity::kWarp, width);
 }
@@ -76,11 +72,11 @@ Value Loading::load_shared(uint64_t address, unsigned index, const std::optional
   if (candidates.size() == 1 && listed && !own_unknown) return candidates[0];
   if (candidates.empty() && listed && !own_unknown && !meaning_.fresh) {
     // Never written by a thread: asynchronous copies may change it, so it is another word each time it is read.
-    return machine_.unknown(kUnwrittenSite | number_, index, Uniformity::kWarp, width);
+    return machine_.unknown(site_of(UnknownKind::kUnwrittenWord, number_), index, Uniformity::kWarp, width);
   }
-  const uint32_t join = terms_.join(kUnwrittenSite | number_,
-                                    (machine_.generation << 48) | (uint64_t{warp()} << 40) | index | kOtherWarpsPart,
-                                    machine_.loops, width);
+  const uint32_t join =
+      terms_.join(site_of(UnknownKind::kWrittenWord, number_),
+                  (machine_.generation << 48) | (uint64_t{warp()} << 40) | index, machine_.loops, width);
   const bool closed = listed && !own_unknown && !candidates.empty();
   terms_.set_list(join, candidates, closed && candidates.size() <= kMostCandidates);
   uint64_t zero = closed ? ~uint64_t{0} : 0;
@@ -109,9 +105,8 @@ std::optional<Value> Loading::load_listed(const Value& address, unsigned index) 
   });
   // One base and another offset each (stages of one allocation): the offset is what is listed.
   const unsigned width = bytes() * 8;
-  const uint32_t join =
-      terms_.join(kUnwrittenSite | number_, (uint64_t{warp()} << 40) | (uint64_t{rank()} << 56) | index | kListedPart,
-                  machine_.loops, width);
+  const uint32_t join = terms_.join(site_of(UnknownKind::kElement, number_),
+                                    (uint64_t{warp()} << 40) | (uint64_t{rank()} << 56) | index, machine_.loops, width);
   std::vector<Value> set;
   for (const Value& w : words) {
     const Value item = one_base ? Value::of(w.number) : w;

@@ -12,15 +12,13 @@ using program::Action;
 using value::Fact;
 using value::kLanes;
 using value::Op;
+using value::site_of;
+using value::UnknownKind;
 
 using kernel::kRankShift;
 using kernel::kSharedWindow;
 
 namespace {
-
-// Kinds of opaque terms that are not named by a step.
-constexpr uint64_t kLaneSite = uint64_t{4} << 60;
-constexpr uint64_t kSerialSite = uint64_t{7} << 60;
 
 // The parts of a step's site that name the elements of a vector of results; below are those of its other results.
 constexpr unsigned kElementPart = 16;
@@ -47,14 +45,14 @@ Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& lau
 Value Machine::of_lane(const Value& value, unsigned lane, unsigned width) {
   const Value v = terms_.lane(value, lane);
   if (v.base == 0 || terms_[v.base].uniformity != Uniformity::kLane) return v;
-  Value picked = terms_.opaque(kLaneSite | v.base, lane, Uniformity::kWarp, terms_.loops(v), width);
+  Value picked = terms_.opaque(site_of(UnknownKind::kOneLane, v.base), lane, Uniformity::kWarp, terms_.loops(v), width);
   picked.number = v.number;
   return picked;
 }
 
 Value Machine::unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width) {
   ++beyond_registers_;
-  if (serial != nullptr) return terms_.opaque(kSerialSite, ++*serial, uniformity, 0, width);
+  if (serial != nullptr) return terms_.opaque(site_of(UnknownKind::kRunStep), ++*serial, uniformity, 0, width);
   return terms_.opaque(site, (uint64_t{warp_} << 40) | (uint64_t{rank_} << 56) | part, uniformity, loops, width);
 }
 
@@ -108,7 +106,8 @@ void Machine::write(const Arg& a, const Value& value, uint32_t lanes, uint64_t s
     r = value;
   } else {
     ++beyond_registers_;
-    const uint64_t name = serial != nullptr ? kSerialSite | ++*serial : site | (uint64_t{warp_} << 40);
+    const uint64_t name = serial != nullptr ? site_of(UnknownKind::kRunMixed, ++*serial)
+                                            : site_of(UnknownKind::kMixedRegister, site | (uint64_t{warp_} << 40));
     r = terms_.blend(lanes, value, r, name, loops, a.width);
   }
 }

@@ -18,8 +18,6 @@ constexpr size_t kMostCounted = 6;
 // Operations nested in two values that are still made a selection by what the paths decided differently; deeper ones
 // become a join.
 constexpr uint32_t kMostSelectedDepth = 6;
-// Opaque terms: the address of a pending access of an earlier round.
-constexpr uint64_t kEarlierAddressSite = uint64_t{5} << 60;
 
 }  // namespace
 
@@ -131,7 +129,8 @@ void Meeting::restate_memory(PathState& s, const PathState* first, MeetingPlace 
 // Where an access of an earlier round went is not known by the names of the round that begins.
 void Meeting::restate_pending(PathState& s, uint64_t bit) {
   const auto somewhere = [&](uint32_t step) {
-    return terms_.opaque(kEarlierAddressSite | step, setting_.warp, Uniformity::kWarp, bit, 32);
+    return terms_.opaque(value::site_of(value::UnknownKind::kPendingAddress, step), setting_.warp, Uniformity::kWarp,
+                         bit, 32);
   };
   s.protocol.loads = protocols_.loads.in_next_round(terms_, s.protocol.loads, bit, somewhere);
   s.protocol.stores = protocols_.stores.in_next_round(terms_, s.protocol.stores, bit, somewhere);

@@ -18,8 +18,6 @@ using value::Uniformity;
 
 namespace {
 
-// Joins of what is left of others on a path, by node.
-constexpr uint64_t kNarrowedSite = uint64_t{1} << 63;
 // Live allocations of one alloc are counted up to that number: one more than one, which is all that counts.
 constexpr int kMostLive = 2;
 
@@ -185,7 +183,8 @@ Value ProtocolSteps::narrowed(const Value& value) {
       if (!v.constant() || filter.admits(part.term, v.number)) rest.push_back(v);
     }
     if (rest.empty() || rest.size() == join.set.size()) continue;
-    const uint32_t smaller = terms_.join(kNarrowedSite | node, part.term, join.loops, join.width);
+    const uint32_t smaller =
+        terms_.join(value::site_of(value::UnknownKind::kNarrowed, node), part.term, join.loops, join.width);
     terms_.mutable_term(smaller).uniformity = join.uniformity;
     terms_.mutable_term(smaller).zero_bits = join.zero_bits;
     terms_.set_list(smaller, std::move(rest), true);
@@ -259,9 +258,9 @@ void ProtocolSteps::issue_load(uint32_t n, const Step& step, const Value& addres
 
 void ProtocolSteps::alloc(uint32_t n, const Value& slot, const Value& columns, uint32_t lanes) {
   const std::vector<int64_t> sizes = columns_of(terms_, columns, lanes);
-  const Value address =
-      terms_.allocation(n, setting_.warp | (uint64_t{setting_.rank} << 32),
-                        sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())));
+  const Value address = terms_.allocation(
+      value::site_of(value::UnknownKind::kAllocated, n), setting_.warp | (uint64_t{setting_.rank} << 32),
+      sizes.empty() ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, sizes.front())));
   change_holdings([&](Holdings& h) {
     Held& held = held_of(h.held, address.base);
     held.step = n;

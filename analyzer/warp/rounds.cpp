@@ -13,8 +13,6 @@ using value::Uniformity;
 
 namespace {
 
-// The part of a loop's head that is how often it has been gone round.
-constexpr uint64_t kRoundsPart = uint64_t{0x726f756e6473};
 // Assumption: nothing goes round more often than 8 million times.
 constexpr int64_t kMostRounds = 0x7fffff;
 
@@ -22,7 +20,7 @@ constexpr int64_t kMostRounds = 0x7fffff;
 
 Value Rounds::count(uint32_t head) {
   const uint32_t rounds =
-      terms_.join((uint64_t{head} << 32) ^ owner_of(setting_), kRoundsPart, flow_.loops_of(head), 32);
+      terms_.join(value::site_of(value::UnknownKind::kRounds, head), owner_of(setting_), flow_.loops_of(head), 32);
   Term& term = terms_.mutable_term(rounds);
   term.uniformity = Uniformity::kWarp;
   term.zero_bits = ~static_cast<uint64_t>(kMostRounds);

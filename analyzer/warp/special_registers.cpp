@@ -11,15 +11,14 @@ namespace tmemlint::warp {
 using value::kLanes;
 using value::Lanes;
 using value::Op;
+using value::site_of;
 using value::Terms;
 using value::truncate;
 using value::Uniformity;
+using value::UnknownKind;
 using value::Value;
 
 namespace {
-
-constexpr uint64_t kSpecialSite = uint64_t{2} << 60;
-constexpr uint64_t kSizeSite = kSpecialSite | 1;  // of what there is at least one of
 
 // Assumption: a grid has fewer than 2^30 threads. The index of a thread in it is then a number of 32 bits that is not
 // negative, also a stride further.
@@ -60,7 +59,7 @@ public:
     // What indexes go up by from round to round.
     if (name_ == "%nctaid.x") return unknown(name_, ~truncate(~uint64_t{0}, index_bits()));
     if (stem_.starts_with("%clock") || stem_.starts_with("%globaltimer") || stem_.starts_with("%pm")) {
-      return terms_.opaque(kSpecialSite, 1, Uniformity::kLane, ~uint64_t{0}, 64);
+      return terms_.opaque(site_of(UnknownKind::kClock), 0, Uniformity::kLane, ~uint64_t{0}, 64);
     }
     return unknown(name_);
   }
@@ -95,7 +94,8 @@ private:
     uint64_t part = 0;
     for (char ch : of) part = part * 131 + static_cast<unsigned char>(ch);
     const bool size = of.starts_with("%nctaid") || of.starts_with("%nclusterid") || of.starts_with("%nsmid");
-    return terms_.opaque(size ? kSizeSite : kSpecialSite, part, Uniformity::kCta, 0, 32, zero_bits);
+    return terms_.opaque(site_of(size ? UnknownKind::kLaunchSize : UnknownKind::kLaunch), part, Uniformity::kCta, 0, 32,
+                         zero_bits);
   }
 
   // %ctaid is the cluster's number times its size plus the place in it, so that the parity of the rank is known.

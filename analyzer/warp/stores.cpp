@@ -60,7 +60,8 @@ public:
       // Private memory of some lanes only, which others have written as well.
       const std::optional<Value> old = machine_.memory.load(terms_, at_, bytes_);
       const Value before = old ? *old : machine_.unknown(site_, kOldWordPart, Uniformity::kLane, width());
-      stored = terms_.blend(lanes_, stored, before, site_, machine_.loops, width());
+      stored = terms_.blend(lanes_, stored, before, value::site_of(value::UnknownKind::kMixedWord, site_),
+                            machine_.loops, width());
     }
     machine_.memory.store(terms_, at_, bytes_, stored,
                           lanes_ | machine_.memory.writers(at_, bytes_) | ~machine_.existing());
