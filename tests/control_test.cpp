@@ -169,6 +169,30 @@ BAD:
   EXPECT_THAT(k.deciders("bad"), ElementsAre(k.block("fork")));
 }
 
+TEST(Control, BlocksThatOnlyLeadToTraps) {
+  const Built k(with(R"(
+    mov.u32 %r1, 0; // @fork
+    @%p bra BAD;
+    mov.u32 %r1, 1; // @good
+    @%q bra FOREVER;
+    ret;
+BAD:
+    mov.u32 %r2, 0; // @bad
+    @%q bra WORSE;
+    mov.u32 %r2, 1; // @first
+    trap;
+WORSE:
+    mov.u32 %r2, 2; // @second
+    trap;
+FOREVER:
+    mov.u32 %r3, 0; // @forever
+    bra FOREVER;
+)"));
+  const std::vector<bool> traps = leads_only_to_traps(k.graph);
+  for (const char* name : {"bad", "first", "second"}) EXPECT_TRUE(traps[k.block(name)]) << name;
+  for (const char* name : {"fork", "good", "forever"}) EXPECT_FALSE(traps[k.block(name)]) << name;
+}
+
 TEST(Control, ALoopWithoutAnEndDependsOnWhatLeadsThere) {
   const Built k(with(R"(
     mov.u32 %r1, 0; // @fork

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "analyzer/program/steps.h"
 #include "tests/small_kernel.h"
 
 namespace tmemlint {
@@ -92,6 +95,71 @@ TEST(Slice, AMarkerOfASetOfLoadsStandsOnceBetweenTwoLoads) {
   size_t uses = 0;
   for (const program::Step& step : program.steps) uses += step.kind == program::Step::Kind::kUse ? 1 : 0;
   EXPECT_EQ(uses, 2u);
+}
+
+// The example of analyzer/program/README.md.
+TEST(Slice, KeepsWhatTheProtocolDependsOn) {
+  const std::string text = ptx_kernel(begin(64) + R"(
+    add.u32 %r5, %ta, 32;
+    mul.lo.u32 %r3, %r1, %r2;
+    setp.eq.u32 %p1, %r9, 0;
+    @%p1 bra SKIP;
+    st.global.u32 [%d1], %r3;
+SKIP:
+    tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r10, %r11}, [%r5];
+    add.u32 %r12, %r10, %r11;
+)" + end(64));
+  const auto module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text));
+  ASSERT_THAT(module.errors, IsEmpty());
+  const kernel::Graph graph = kernel::build_graph(module, 0);
+  const program::Program program = program::compile(graph);
+  auto kinds_of = [&](const std::string& line) {
+    std::vector<program::Step::Kind> kinds;
+    for (const program::Step& step : program.steps) {
+      const ptx::Instruction& i = module.instructions[step.instruction];
+      if (text.substr(i.span.begin, line.size()) == line) kinds.push_back(step.kind);
+    }
+    return kinds;
+  };
+  using Kind = program::Step::Kind;
+  EXPECT_THAT(kinds_of("add.u32 %r5"), ElementsAre(Kind::kInstruction));
+  EXPECT_THAT(kinds_of("mul.lo"), IsEmpty());
+  EXPECT_THAT(kinds_of("setp.eq.u32 %p1, %r9"), IsEmpty());
+  EXPECT_THAT(kinds_of("st.global"), IsEmpty());
+  EXPECT_THAT(kinds_of("tcgen05.ld"), ElementsAre(Kind::kInstruction));
+  EXPECT_THAT(kinds_of("add.u32 %r12"), ElementsAre(Kind::kUse));
+  const auto pruned = std::count_if(program.code.begin(), program.code.end(),
+                                    [](const program::Code& code) { return code.skip_to != program::kNone; });
+  EXPECT_EQ(pruned, 1);
+}
+
+TEST(Steps, WhatARangeReadsAndOverwrites) {
+  const std::string text = ptx_kernel(begin(64) + R"(
+    add.u32 %r5, %ta, %r1;
+    @%p1 mov.b32 %r6, %r5;
+    add.u32 %r7, %r6, %r5;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r10}, [%r7];
+)" + end(64));
+  const auto module = ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text));
+  ASSERT_THAT(module.errors, IsEmpty());
+  const kernel::Graph graph = kernel::build_graph(module, 0);
+  const program::Program program = program::compile(graph);
+  uint32_t first = program::kNone;
+  for (uint32_t s = 0; s < program.steps.size(); ++s) {
+    const ptx::Instruction& i = module.instructions[program.steps[s].instruction];
+    if (text.substr(i.span.begin, 11) == "add.u32 %r5") first = s;
+  }
+  ASSERT_NE(first, program::kNone);
+  auto written = [&](uint32_t s) { return program.args[program.steps[s].first_arg].ref; };
+  program::StepRange range(program);
+  range.look(first, first + 3);
+  // %ta, %r1, the guard, and %r6: lanes in which the guard does not hold keep what they had.
+  EXPECT_EQ(range.needed().size(), 4u);
+  EXPECT_THAT(range.needed(), testing::Contains(written(first + 1)));
+  EXPECT_THAT(range.needed(), testing::Not(testing::Contains(written(first))));
+  EXPECT_THAT(range.replaced(), ElementsAre(written(first), written(first + 2)));
+  range.look(first + 2, first + 3);
+  EXPECT_THAT(range.needed(), ElementsAre(written(first + 1), written(first)));
 }
 
 }  // namespace

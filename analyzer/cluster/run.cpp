@@ -1122,7 +1122,7 @@ bool Run::run_step(Warp& w, uint32_t n) {
       w.machine.execute(step, n);
       return true;
     default:
-      if (m.atomic) return atomic(w, n, step, m);
+      if (m.atomic != program::Atomic::kNone) return atomic(w, n, step, m);
       w.machine.execute(step, n);
       return true;
   }

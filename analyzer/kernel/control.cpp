@@ -86,47 +86,88 @@ private:
   std::vector<uint32_t> position_;
 };
 
+// Fills in who decides whether blocks run.
+class Deciders {
+public:
+  Deciders(const Graph& graph, const std::vector<uint32_t>& after, Control& out)
+      : graph_(graph), after_(after), out_(out), seen_(graph.blocks.size()) {
+    out.deciders.resize(graph.blocks.size());
+  }
+
+  // The branch at the end of a block decides about what lies between each of its ways and where they all meet.
+  void add(uint32_t branch) {
+    const auto end = static_cast<uint32_t>(graph_.blocks.size());
+    for (uint32_t s : graph_.blocks[branch].successors) {
+      if (out_.can_exit[branch] && out_.can_exit[s]) {
+        for (uint32_t n = s; n != after_[branch] && n != end; n = after_[n]) decides(branch, n);
+      } else {
+        decides_all_from(branch, s);
+      }
+    }
+  }
+
+private:
+  void decides(uint32_t branch, uint32_t block) {
+    std::vector<uint32_t>& list = out_.deciders[block];
+    if (list.empty() || list.back() != branch) list.push_back(branch);
+  }
+
+  // No way out from here: everything ahead depends on the branch.
+  void decides_all_from(uint32_t branch, uint32_t first) {
+    std::fill(seen_.begin(), seen_.end(), false);
+    work_.assign(1, first);
+    seen_[first] = true;
+    while (!work_.empty()) {
+      const uint32_t n = work_.back();
+      work_.pop_back();
+      decides(branch, n);
+      for (uint32_t next : graph_.blocks[n].successors) {
+        if (seen_[next]) continue;
+        seen_[next] = true;
+        work_.push_back(next);
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const std::vector<uint32_t>& after_;  // with the number of blocks as the end behind all exits
+  Control& out_;
+  std::vector<uint32_t> work_;
+  std::vector<bool> seen_;
+};
+
 }  // namespace
 
 Control control_of(const Graph& graph) {
   const auto blocks = static_cast<uint32_t>(graph.blocks.size());
-  std::vector<uint32_t> after = PostDominators(graph).run();
+  const std::vector<uint32_t> after = PostDominators(graph).run();
   Control out;
-  out.deciders.resize(blocks);
   out.can_exit.resize(blocks);
-  for (uint32_t b = 0; b < blocks; ++b) out.can_exit[b] = after[b] != PostDominators::kUnknown;
-  auto decides = [&](uint32_t decider, uint32_t block) {
-    std::vector<uint32_t>& list = out.deciders[block];
-    if (list.empty() || list.back() != decider) list.push_back(decider);
-  };
-  std::vector<uint32_t> work;
-  std::vector<bool> seen(blocks);
+  out.after.resize(blocks);
   for (uint32_t b = 0; b < blocks; ++b) {
-    if (graph.blocks[b].successors.size() < 2) continue;
-    for (uint32_t s : graph.blocks[b].successors) {
-      if (out.can_exit[b] && out.can_exit[s]) {
-        for (uint32_t n = s; n != after[b] && n != blocks; n = after[n]) decides(b, n);
-        continue;
-      }
-      // No way out from here: everything ahead depends on the branch.
-      std::fill(seen.begin(), seen.end(), false);
-      work.assign(1, s);
-      seen[s] = true;
-      while (!work.empty()) {
-        const uint32_t n = work.back();
-        work.pop_back();
-        decides(b, n);
-        for (uint32_t next : graph.blocks[n].successors) {
-          if (!seen[next]) {
-            seen[next] = true;
-            work.push_back(next);
-          }
-        }
-      }
+    out.can_exit[b] = after[b] != PostDominators::kUnknown;
+    out.after[b] = after[b] == blocks ? ptx::kNone : after[b];
+  }
+  Deciders deciders(graph, after, out);
+  for (uint32_t b = 0; b < blocks; ++b) {
+    if (graph.blocks[b].successors.size() > 1) deciders.add(b);
+  }
+  return out;
+}
+
+std::vector<bool> leads_only_to_traps(const Graph& graph) {
+  std::vector<bool> out(graph.blocks.size(), false);
+  // What follows a block mostly comes behind it in the order: from the last to the first.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = graph.blocks.size(); b-- > 0;) {
+      if (out[b]) continue;
+      const Block& block = graph.blocks[b];
+      const std::vector<uint32_t>& next = block.successors;
+      const bool all = !next.empty() && std::all_of(next.begin(), next.end(), [&](uint32_t s) { return out[s]; });
+      if (all || block.ending == Ending::kTrap) out[b] = changed = true;
     }
   }
-  out.after.resize(blocks);
-  for (uint32_t b = 0; b < blocks; ++b) out.after[b] = after[b] == blocks ? ptx::kNone : after[b];
   return out;
 }
 

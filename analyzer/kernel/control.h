@@ -1,4 +1,5 @@
 // Which branches decide whether a block runs: post-dominators and control dependence (Ferrante, Ottenstein and Warren).
+// And which blocks only lead into traps.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +20,9 @@ struct Control {
 };
 
 Control control_of(const Graph& graph);
+
+// By block: whether every path from it ends in a trap. Where a loop may go round for ever the answer is no, although
+// `can_exit` is false there too.
+std::vector<bool> leads_only_to_traps(const Graph& graph);
 
 }  // namespace tmemlint::kernel

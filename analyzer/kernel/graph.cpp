@@ -41,39 +41,31 @@ const SystemCall* system_call(std::string_view name) {
   return nullptr;
 }
 
-bool is_branch(const Opcode& opcode) {
-  return opcode.root == "bra";
-}
-bool is_indexed(const Opcode& opcode) {
-  return opcode.root == "brx";
-}
-bool is_call(const Opcode& opcode) {
-  return opcode.root == "call";
-}
-bool is_return(const Opcode& opcode) {
-  return opcode.root == "ret";
-}
-bool is_exit(const Opcode& opcode) {
-  return opcode.root == "exit";
-}
-bool is_trap(const Opcode& opcode) {
-  return opcode.root == "trap";
-}
-
 // What a distinct opcode spelling means for the shape of the graph.
-enum class Flow : uint8_t { kNone, kProtocol, kBranch, kIndexed, kCall, kReturn, kExit, kTrap };
+enum class Flow : uint8_t {
+  kNone,
+  kProtocol,  // its guard is decided like a branch
+  kBranch,
+  kIndexed,
+  kCall,
+  kReturn,
+  kExit,
+  kTrap
+};
 
 Flow flow_of(const Opcode& opcode) {
-  if (is_branch(opcode)) return Flow::kBranch;
-  if (is_indexed(opcode)) return Flow::kIndexed;
-  if (is_call(opcode)) return Flow::kCall;
-  if (is_return(opcode)) return Flow::kReturn;
-  if (is_exit(opcode)) return Flow::kExit;
-  if (is_trap(opcode)) return Flow::kTrap;
-  if (is_protocol_instruction(opcode)) return Flow::kProtocol;
-  return Flow::kNone;
+  const std::string_view root = opcode.root;
+  if (root == "bra") return Flow::kBranch;
+  if (root == "brx") return Flow::kIndexed;
+  if (root == "call") return Flow::kCall;
+  if (root == "ret") return Flow::kReturn;
+  if (root == "exit") return Flow::kExit;
+  if (root == "trap") return Flow::kTrap;
+  return is_protocol_instruction(opcode) ? Flow::kProtocol : Flow::kNone;
 }
 
+// Lays a kernel and what it calls into blocks. Each activation of a function is laid out by itself: `enter` makes its
+// frame, `lay_out` its blocks, `finish_block` their ends; a call waits in `pending_` until `bind` ties both together.
 class Builder {
 public:
   Builder(const Module& module, uint32_t kernel) : module_(module) {
@@ -208,6 +200,8 @@ private:
     return found == block_at.end() ? kNone : found->second;
   }
 
+  // Ends block `id`, whose instructions are [first, last): it is cut before an instruction that changes the way, and a
+  // guarded one gets a block of its own behind a block that asks for its guard.
   void finish_block(const Function& f, Activation& out, const std::unordered_map<uint32_t, uint32_t>& block_at,
                     uint32_t id, uint32_t first, uint32_t last) {
     graph_.blocks[id].first = first;
@@ -238,19 +232,9 @@ private:
     block.ender = kind == Flow::kProtocol ? kNone : ender;
     if (body != id && kind != Flow::kProtocol) block.last = ender;
     switch (kind) {
-      case Flow::kBranch: {
-        uint32_t to = target(f, block_at, module_.operands_of(instruction)[0]);
-        if (instruction.operand_count == 0 || to == kNone) {
-          gap(ender, "the target of this branch is not a label of the function");
-          block.ending = Ending::kTrap;
-        } else if (guarded) {
-          block.ending = Ending::kBranch;
-          block.successors = {to, after};
-        } else {
-          block.successors = {to};
-        }
+      case Flow::kBranch:
+        branch(f, block_at, body, after, ender);
         break;
-      }
       case Flow::kIndexed:
         indexed(f, out, block_at, body, ender);
         break;
@@ -266,7 +250,8 @@ private:
       case Flow::kTrap:
         block.ending = Ending::kTrap;
         break;
-      default:
+      case Flow::kNone:
+      case Flow::kProtocol:
         block.successors = {after};
         break;
     }
@@ -275,6 +260,23 @@ private:
   void set_condition(uint32_t block, uint32_t frame, const Instruction& instruction) {
     graph_.blocks[block].condition = graph_.register_number(frame, instruction.guard);
     graph_.blocks[block].condition_negated = instruction.guard_negated;
+  }
+
+  void branch(const Function& f, const std::unordered_map<uint32_t, uint32_t>& block_at, uint32_t id, uint32_t after,
+              uint32_t at) {
+    const Instruction& instruction = module_.instructions[at];
+    const uint32_t to =
+        instruction.operand_count == 0 ? kNone : target(f, block_at, module_.operands_of(instruction)[0]);
+    Block& block = graph_.blocks[id];
+    if (to == kNone) {
+      gap(at, "the target of this branch is not a label of the function");
+      block.ending = Ending::kTrap;
+    } else if (instruction.guard != kNone) {
+      block.ending = Ending::kBranch;
+      block.successors = {to, after};
+    } else {
+      block.successors = {to};
+    }
   }
 
   void indexed(const Function& f, Activation& out, const std::unordered_map<uint32_t, uint32_t>& block_at, uint32_t id,

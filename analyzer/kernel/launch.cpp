@@ -30,10 +30,6 @@ uint32_t largest_barrier(const Module& module, uint32_t function) {
   return most;
 }
 
-}  // namespace
-
-namespace {
-
 bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
   for (uint32_t i = kernel.first_instruction; i < kernel.last_instruction; ++i) {
     const ptx::Instruction& instruction = module.instructions[i];
@@ -45,6 +41,24 @@ bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
     }
   }
   return false;
+}
+
+std::string block_assumption(const Launch& launch, std::string_view kernel) {
+  const std::string name(kernel);
+  const std::string threads = std::to_string(launch.threads());
+  switch (launch.block_ground) {
+    case Launch::Ground::kStated:
+      return {};
+    case Launch::Ground::kMaximum:
+      return name + ": launched with its largest block, " + threads +
+             " threads (.maxntid); give --block if it is another";
+    case Launch::Ground::kInferred:
+      return name + ": no block size is stated; " + threads +
+             " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
+    case Launch::Ground::kAssumed:
+      return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
+  }
+  return {};
 }
 
 }  // namespace
@@ -88,28 +102,6 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   }
   return out;
 }
-
-namespace {
-
-std::string block_assumption(const Launch& launch, std::string_view kernel) {
-  const std::string name(kernel);
-  const std::string threads = std::to_string(launch.threads());
-  switch (launch.block_ground) {
-    case Launch::Ground::kStated:
-      return {};
-    case Launch::Ground::kMaximum:
-      return name + ": launched with its largest block, " + threads +
-             " threads (.maxntid); give --block if it is another";
-    case Launch::Ground::kInferred:
-      return name + ": no block size is stated; " + threads +
-             " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
-    case Launch::Ground::kAssumed:
-      return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
-  }
-  return {};
-}
-
-}  // namespace
 
 std::string assumption(const Launch& launch, std::string_view kernel) {
   std::string out = block_assumption(launch, kernel);

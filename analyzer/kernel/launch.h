@@ -11,7 +11,7 @@ struct Launch {
   enum class Ground : uint8_t {
     kStated,    // .reqntid / .reqnctapercluster, or given by the user on the command line
     kMaximum,   // .maxntid: an upper bound that compilers' launch bounds give exactly in practice
-    kInferred,  // from the barrier counts and thread-id comparisons of the kernel
+    kInferred,  // the largest count that a barrier names, or as many as it takes for code that no warp came to
     kAssumed,   // nothing says anything
   };
   ptx::Dimensions block;  // threads

@@ -12,6 +12,8 @@ namespace {
 // The system keeps the first KiB of a CTA's shared memory for itself on these targets; what matters here is only that
 // the dynamic part starts well aligned behind the static one.
 constexpr uint64_t kSharedStart = 1024;
+// Between the begin of a window and its first variable, so that no variable is at address 0 of its state space.
+constexpr uint64_t kGap = 4096;
 
 uint64_t align_up(uint64_t n, uint64_t alignment) {
   if (alignment < 1) alignment = 1;
@@ -31,11 +33,17 @@ auto place_of(Placed& placed, uint64_t key) {
 }  // namespace
 
 Layout::Layout(const Graph& graph) {
+  place_once(graph);
+  place_per_frame(graph);
+}
+
+// Variables of which all activations share one: of shared, constant and global memory.
+void Layout::place_once(const Graph& graph) {
   const ptx::Module& module = *graph.module;
   global_.assign(module.variables.size(), 0);
   uint64_t shared = kSharedStart;
-  uint64_t global = kGlobalWindow + 4096;
-  uint64_t constant = kConstWindow + 4096;
+  uint64_t global = kGlobalWindow + kGap;
+  uint64_t constant = kConstWindow + kGap;
   uint64_t dynamic_alignment = 16;
   std::vector<uint32_t> dynamic;
   std::vector<bool> called(module.functions.size(), false);
@@ -64,14 +72,21 @@ Layout::Layout(const Graph& graph) {
         global_[v] = global;
         global += std::max<uint64_t>(variable.size, 1);
         break;
-      default:
+      case Space::kLocal:
+      case Space::kParam:
+      case Space::kTexture:
+      case Space::kNone:
         break;
     }
   }
   // All dynamic shared variables are the same memory (PTX ISA 5.1.7).
   const uint64_t dynamic_start = align_up(shared, dynamic_alignment);
   for (uint32_t v : dynamic) global_[v] = dynamic_start;
+}
 
+// Variables of which each activation has its own: of local memory, and parameters.
+void Layout::place_per_frame(const Graph& graph) {
+  const ptx::Module& module = *graph.module;
   std::vector<std::vector<uint32_t>> of_function(module.functions.size());
   for (uint32_t v = 0; v < module.variables.size(); ++v) {
     const Variable& variable = module.variables[v];
@@ -80,7 +95,7 @@ Layout::Layout(const Graph& graph) {
       of_function[variable.function].push_back(v);
     }
   }
-  uint64_t local = kLocalWindow + 4096;
+  uint64_t local = kLocalWindow + kGap;
   uint64_t param = kParamWindow;
   for (uint32_t frame = 0; frame < graph.frames.size(); ++frame) {
     for (uint32_t v : of_function[graph.frames[frame].function]) {

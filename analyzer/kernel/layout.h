@@ -42,6 +42,9 @@ private:
     uint64_t key;  // frame << 32 | variable
     uint64_t address;
   };
+  void place_once(const Graph& graph);
+  void place_per_frame(const Graph& graph);
+
   std::vector<Placed> per_frame_;  // ascending by key
   std::vector<uint64_t> global_;   // by variable; of those that have one address
   uint64_t kernel_parameters_ = 0;

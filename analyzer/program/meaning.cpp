@@ -32,9 +32,19 @@ bool is_integer(Type t) {
     case Type::kS64:
     case Type::kPred:
       return true;
-    default:
+    case Type::kNone:
+    case Type::kF16:
+    case Type::kF16x2:
+    case Type::kBf16:
+    case Type::kBf16x2:
+    case Type::kF32:
+    case Type::kTf32:
+    case Type::kF64:
+    case Type::kB128:
+    case Type::kOther:
       return false;
   }
+  return false;
 }
 
 // The type suffixes of a spelling, in order.
@@ -208,23 +218,41 @@ bool decode_barrier(Meaning& m, const Opcode& opcode) {
   return true;
 }
 
-bool decode_asynchronous(Meaning& m, const Opcode& opcode) {
+Copy copy_of(const Opcode& opcode, const Types& types) {
+  auto any = [&](std::string_view part) { return opcode.text.find(part) != std::string_view::npos; };
+  Copy copy;
+  copy.on_mbarrier = any("mbarrier");
+  copy.multicast = any("multicast::cluster");
+  copy.to_all = any("::all");
+  copy.launch_control = opcode.root == "clusterlaunchcontrol";
+  if (copy.launch_control) copy.bytes = 16;
+  if (opcode.root == "st") {
+    const unsigned elements = opcode.has("v2") ? 2 : (opcode.has("v4") ? 4 : 1);
+    copy.bytes = static_cast<uint8_t>(elements * (ptx::bits(types.last()) == 64 ? 8 : 4));
+  }
+  return copy;
+}
+
+bool decode_asynchronous(Meaning& m, const Opcode& opcode, const Types& types) {
   const std::string_view root = opcode.root;
   if (root == "cp" && opcode.has("mbarrier")) {
     m.action = Action::kMbarrier;
     m.mbarrier = Mbarrier::kAsyncArrive;
+    m.no_increment = opcode.has("noinc");
     m.destinations = 0;
     return true;
   }
   if ((root == "cp" || root == "st" || root == "red") && opcode.has("async")) {
     m.action = Action::kAsyncCopy;
     m.destinations = 0;
+    m.copy = copy_of(opcode, types);
     return true;
   }
   if (root == "clusterlaunchcontrol") {
     if (opcode.has("try_cancel")) {
       m.action = Action::kAsyncCopy;
       m.destinations = 0;
+      m.copy = copy_of(opcode, types);
     } else {
       m.action = Action::kGeneric;
     }
@@ -233,12 +261,36 @@ bool decode_asynchronous(Meaning& m, const Opcode& opcode) {
   return false;
 }
 
+void decode_atomic(Meaning& m, const Opcode& opcode, Type t) {
+  struct Named {
+    std::string_view name;
+    Atomic atomic;
+  };
+  static constexpr std::array<Named, 10> kNamed = {{{"add", Atomic::kAdd},
+                                                    {"exch", Atomic::kExchange},
+                                                    {"and", Atomic::kAnd},
+                                                    {"or", Atomic::kOr},
+                                                    {"xor", Atomic::kXor},
+                                                    {"min", Atomic::kMin},
+                                                    {"max", Atomic::kMax},
+                                                    {"cas", Atomic::kCompareSwap},
+                                                    {"inc", Atomic::kIncrement},
+                                                    {"dec", Atomic::kDecrement}}};
+  m.space = space_of(opcode);
+  m.access_width = ptx::bits(t) == 128 ? 128 : width_of(t);
+  m.access_signed = is_signed(t);
+  m.atomic = Atomic::kOther;
+  if (!is_integer(t)) return;
+  for (const Named& n : kNamed) {
+    if (!opcode.has(n.name)) continue;
+    m.atomic = n.atomic;
+    return;
+  }
+}
+
 bool decode_memory(Meaning& m, const Opcode& opcode, const Types& types) {
   const std::string_view root = opcode.root;
-  if (root == "atom" || root == "red") {
-    m.atomic = true;
-    m.space = space_of(opcode);
-  }
+  if (root == "atom" || root == "red") decode_atomic(m, opcode, types.last());
   if (root == "ld" || root == "ldu") {
     m.action = Action::kLoad;
     m.space = space_of(opcode);
@@ -324,9 +376,23 @@ bool decode_lanes(Meaning& m, const Opcode& opcode) {
   return false;
 }
 
-}  // namespace
+// What a spelling says about order with other threads, whatever else it does.
+void decode_order(Meaning& m, const Opcode& opcode) {
+  const std::string_view root = opcode.root;
+  m.aligned = root == "bar" || opcode.has("aligned");
+  m.may_leave_cta = root == "mapa" || opcode.text.find("cluster") != std::string_view::npos ||
+                    opcode.text.find("cta_group::2") != std::string_view::npos;
+  m.memory_fence = root == "membar" || (root == "fence" && (opcode.has("acq_rel") || opcode.has("sc")));
+  const bool atom = root == "atom";
+  m.reads_memory = atom || root == "ld";
+  m.writes_memory = atom || root == "red" || root == "st";
+  if (!m.reads_memory && !m.writes_memory) return;
+  m.strong = atom || root == "red" || opcode.has("relaxed") || opcode.has("volatile");
+  m.acquires = m.reads_memory && (opcode.has("acq_rel") || opcode.has("acquire"));
+  m.releases = m.writes_memory && (opcode.has("acq_rel") || opcode.has("release"));
+}
 
-Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
+Meaning decode_action(const Opcode& opcode, uint32_t number) {
   Meaning m;
   const std::string_view root = opcode.root;
   const Types types = types_of(opcode);
@@ -336,10 +402,13 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
     m.destinations = m.form.op == ptx::Tcgen05::kLd ? 1 : (m.form.op == ptx::Tcgen05::kLdRed ? 2 : 0);
     return m;
   }
-  if (decode_mbarrier(m, opcode) || decode_barrier(m, opcode) || decode_asynchronous(m, opcode)) return m;
+  if (decode_mbarrier(m, opcode) || decode_barrier(m, opcode) || decode_asynchronous(m, opcode, types)) return m;
   if (root == "fence") {
     m.destinations = 0;
     m.action = opcode.text.starts_with("fence.proxy") ? Action::kProxyFence : Action::kNothing;
+    // .async of all spaces and its .shared forms.
+    m.fences_shared = m.action == Action::kProxyFence && opcode.text.find("async") != std::string_view::npos &&
+                      !opcode.text.ends_with(".global");
     return m;
   }
   if (root == "griddepcontrol") {
@@ -388,6 +457,88 @@ Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
   if (opcode.root == "setp" || opcode.root == "testp") m.operation.width = 1;
   // Of floating-point numbers too, bit for bit.
   m.commutative = root == "add" || root == "mul" || root == "min" || root == "max";
+  return m;
+}
+
+}  // namespace
+
+bool is_protocol(Action action) {
+  switch (action) {
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kAsyncCopy:
+      return true;
+    case Action::kNothing:
+    case Action::kPure:
+    case Action::kCompare:
+    case Action::kMulAdd:
+    case Action::kMove:
+    case Action::kConvert:
+    case Action::kToShared:
+    case Action::kFromShared:
+    case Action::kMapRank:
+    case Action::kShuffle:
+    case Action::kVote:
+    case Action::kElect:
+    case Action::kReduce:
+    case Action::kActiveMask:
+    case Action::kLoad:
+    case Action::kStore:
+    case Action::kGeneric:
+    case Action::kFresh:
+    case Action::kProxyFence:
+    case Action::kGridDependency:
+      return false;
+  }
+  return false;
+}
+
+bool computes_registers(Action action) {
+  switch (action) {
+    case Action::kPure:
+    case Action::kCompare:
+    case Action::kMulAdd:
+    case Action::kMove:
+    case Action::kConvert:
+    case Action::kToShared:
+    case Action::kFromShared:
+      return true;
+    case Action::kNothing:
+    case Action::kMapRank:
+    case Action::kShuffle:
+    case Action::kVote:
+    case Action::kElect:
+    case Action::kReduce:
+    case Action::kActiveMask:
+    case Action::kLoad:
+    case Action::kStore:
+    case Action::kGeneric:
+    case Action::kFresh:
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kProxyFence:
+    case Action::kAsyncCopy:
+    case Action::kGridDependency:
+      return false;
+  }
+  return false;
+}
+
+bool is_event(const Meaning& m) {
+  // Words of shared memory that warps poll.
+  if (m.atomic != Atomic::kNone && m.space != MemorySpace::kGlobal) return true;
+  if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
+    return true;
+  return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
+}
+
+Meaning decode_meaning(const Opcode& opcode, uint32_t number) {
+  Meaning m = decode_action(opcode, number);
+  decode_order(m, opcode);
   return m;
 }
 

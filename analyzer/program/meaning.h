@@ -32,12 +32,12 @@ enum class Action : uint8_t {
   kActiveMask,
   kLoad,
   kStore,
-  kGeneric,
-  kFresh,
+  kGeneric,  // not modelled: an unknown that depends on the operands alone
+  kFresh,    // not modelled: another unknown each time
   // Events of the protocol.
   kTcgen05,
   kMbarrier,
-  kBarrier,
+  kBarrier,  // bar, barrier: a named barrier of the CTA, or of the lanes of a warp
   kClusterBarrier,
   kProxyFence,
   kAsyncCopy,  // cp.async.bulk…, st.async, red.async: complete on an mbarrier
@@ -62,51 +62,93 @@ enum class Mbarrier : uint8_t {
 enum class Barrier : uint8_t { kSync, kArrive, kReduce, kWarp };
 enum class ClusterBarrier : uint8_t { kArrive, kWait };
 
+// What atom and red make of the word that they change.
+enum class Atomic : uint8_t {
+  kNone,  // no atomic at all
+  kAdd,
+  kExchange,
+  kAnd,
+  kOr,
+  kXor,
+  kMin,
+  kMax,
+  kCompareSwap,
+  kIncrement,
+  kDecrement,
+  kOther,  // a change that is not followed: of floating-point numbers, of packed ones, of 128 bits
+};
+
+// Of kAsyncCopy: what of its spelling says how it completes.
+struct Copy {
+  bool on_mbarrier = false;     // completes on an mbarrier; else in a bulk group
+  bool multicast = false;       // to several CTAs of the cluster
+  bool to_all = false;          // a multicast to every CTA of the cluster, without a mask
+  bool launch_control = false;  // clusterlaunchcontrol.try_cancel, which writes its answer
+  uint8_t bytes = 0;            // that it writes; 0 where the spelling does not say
+};
+
+// A field means something only for the actions that are named beside it.
 struct Meaning {
   Action action = Action::kGeneric;
-  Operation operation;
-  bool invert = false;      // kPure/kCompare: result is the negation
-  bool swap = false;        // comparison operands exchanged (gt, le)
-  uint8_t from_width = 32;  // kConvert: source bits
+  uint8_t destinations = 1;   // how many leading top-level operands are written
+  bool is_move_like = false;  // passes loaded data on without using it: mov, packing, integer cvt, shl/or
+
+  // Arithmetic.
+  Operation operation;  // kPure, kCompare, kMulAdd, kMove, kConvert, kReduce, kGeneric
+  bool invert = false;  // kCompare: the result is the negation
+  bool swap = false;    // kCompare: the operands are exchanged (gt, le)
+  enum class Combine : uint8_t { kNone, kAnd, kOr, kXor } combine = Combine::kNone;  // kCompare: with a third operand
+  enum class Half : uint8_t { kLow, kHigh, kWide } half = Half::kLow;                // kMulAdd: of the product
+  bool adds = false;                                                                 // kMulAdd: mad
+  uint8_t from_width = 32;                                                           // kConvert: bits of the source
   bool from_signed = false;
-  enum class Combine : uint8_t { kNone, kAnd, kOr, kXor } combine = Combine::kNone;
-  enum class Half : uint8_t { kLow, kHigh, kWide } half = Half::kLow;
-  bool adds = false;  // kMulAdd: mad
-  MemorySpace space = MemorySpace::kGeneric;
-  uint8_t access_width = 32;  // bits of one element
-  bool access_signed = false;
-  // Of stmatrix: how many lanes name a row of 16 bytes, the first ones (ISA 9.7.14.5.16).
-  uint8_t address_lanes = 0;
-  bool fresh = false;  // kLoad: volatile, acquire, relaxed: another value each time
+  bool commutative = false;     // kGeneric: its two sources may change places
+  bool uniform_result = false;  // kFresh: the same in all lanes
   enum class Shuffle : uint8_t { kIdx, kUp, kDown, kBfly } shuffle = Shuffle::kIdx;
   enum class Vote : uint8_t { kAny, kAll, kUni, kBallot } vote = Vote::kAny;
+
+  // Memory: kLoad, kStore, atomics, kMapRank.
+  MemorySpace space = MemorySpace::kGeneric;
+  uint8_t access_width = 32;  // bits of one element; of an atomic: of the word that it changes
+  bool access_signed = false;
+  uint8_t address_lanes = 0;  // stmatrix: how many lanes name a row of 16 bytes, the first ones (ISA 9.7.14.5.16)
+  bool fresh = false;         // kLoad: volatile, acquire, relaxed: another value each time
+  Atomic atomic = Atomic::kNone;
+
+  // Order between threads (memory consistency model of the ISA). Reads are ld and atom, writes are st, red and atom; a
+  // read that acquires and a write that releases say so themselves. A strong one (atom, red, relaxed, volatile) does
+  // the same together with a memory fence beside it.
+  bool reads_memory = false;
+  bool writes_memory = false;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool memory_fence = false;
+  bool fences_shared = false;  // kProxyFence: covers shared memory
+
+  // The protocol.
+  ptx::Form form;  // kTcgen05
   Mbarrier mbarrier = Mbarrier::kInit;
   Barrier barrier = Barrier::kSync;
   ClusterBarrier cluster_barrier = ClusterBarrier::kArrive;
-  bool relaxed = false;  // .relaxed arrive or wait
-  bool remote = false;   // shared::cluster state space
-  bool cluster_scope = false;
-  ptx::Form form;               // kTcgen05
-  uint8_t destinations = 1;     // how many leading top-level operands are written
-  bool is_move_like = false;    // passes loaded data on without using it: mov, packing, integer cvt, shl/or
-  bool atomic = false;          // atom, red: changes a word of memory
-  bool uniform_result = false;  // kFresh: the same in all lanes
-  bool commutative = false;     // kGeneric: its two sources may change places
+  Copy copy;
+  bool relaxed = false;        // kMbarrier, kBarrier, kClusterBarrier: orders nothing by itself
+  bool remote = false;         // kMbarrier: may be one of another CTA (shared::cluster)
+  bool cluster_scope = false;  // kMbarrier: the scope that is written is the cluster
+  bool no_increment = false;   // Mbarrier::kAsyncArrive: the pending count is not raised for it (.noinc)
+  bool aligned = false;        // all lanes of a warp execute it together
+  bool may_leave_cta = false;  // may name another CTA of the cluster, or be about all of them
+
+  // A tcgen05.ld or ld.red, whose registers are written some time later.
+  bool is_tensor_load() const { return action == Action::kTcgen05 && form.is_load(); }
 };
 
 // What warps do to Tensor Memory and to the barriers that order it.
-inline bool is_protocol(Action action) {
-  switch (action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kAsyncCopy:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_protocol(Action action);
+// Registers from registers, and from nothing else.
+bool computes_registers(Action action);
+// What is followed for its own sake, whether or not anything depends on its result.
+bool is_event(const Meaning& m);
 
 Meaning decode_meaning(const ptx::Opcode& opcode, uint32_t opcode_number);
 

@@ -1,9 +1,10 @@
 // A kernel compiled for evaluation: per block the steps that matter, with operands resolved to registers, numbers and
 // addresses. Registers are those of the whole graph (of all its activations) that matter, numbered from 0.
 //
-// Only the slice is kept that the protocol is made of: what addresses, predicates and counts of events, branches and
-// their memory are computed from. Register reads and writes that matter to a pending tcgen05.ld (its results being
-// used, or overwritten) are steps of their own.
+// Only the slice is kept that the protocol is made of: the events, what their addresses, predicates and counts are
+// computed from, the branches that decide whether they run, and the stores that all of this is loaded from (slice.h).
+// Register reads and writes that matter to a pending tcgen05.ld (its results being used, or overwritten) are steps of
+// their own, called markers.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/program/meaning.h"
+#include "analyzer/program/special.h"
 
 namespace tmemlint::program {
 
@@ -20,12 +22,12 @@ using ptx::kNone;
 
 struct Arg {
   enum class Kind : uint8_t {
-    kNone,      // missing, or something that has no value here (a label)
+    kNone,      // missing, or something that has no value here: a label, a vector (its elements are the step's vector)
     kRegister,  // ref: register; number is added
     kNumber,
-    kSpecial,  // ref: Module::special_registers
+    kSpecial,  // ref: Program::specials, Module::special_registers
     kShared,   // number is an offset in the CTA's shared memory
-    kSink,
+    kSink,     // written, but nothing needs it
   };
   Kind kind = Kind::kNone;
   bool negated = false;
@@ -55,6 +57,9 @@ struct Step {
   uint32_t loads = 0;         // kUse, kOverwrite: index into Program::load_sets; tcgen05.ld: into Program::loads
   uint32_t roles = kNone;     // tcgen05: index into Program::roles
   uint32_t straight = kNone;  // the straight run that begins here: index into Program::straights
+
+  // Computes nothing: says which loads an instruction touches.
+  bool is_marker() const { return kind == Kind::kUse || kind == Kind::kOverwrite; }
 };
 
 // Steps, one behind the other, that only compute registers from registers and from what is the same for all of a
@@ -73,8 +78,8 @@ struct Code {
   // in.
   uint32_t skip_to = kNone;
   uint32_t condition = kNone;  // register that decides the block's branch
-  // The way (0 or 1, in Block::successors) of a branch that asks whether a variable still has the number that it began
-  // with, "none yet", as other definitions of it give it something else; else -1.
+  // Some branches ask whether a variable still has the negative number that it began with, which stands for "none yet":
+  // the way (0 or 1, in Block::successors) that they go if it has. -1 for any other branch.
   int8_t none_yet = -1;
   std::vector<uint32_t> live_in;  // registers, ascending
   std::vector<uint32_t> loads;    // Program::loads that this block issues
@@ -89,7 +94,8 @@ struct LoadSite {
 struct Program {
   const kernel::Graph* graph = nullptr;
   kernel::Layout layout;
-  std::vector<Meaning> meanings;  // by Module::opcodes
+  std::vector<Meaning> meanings;          // by Module::opcodes
+  std::vector<SpecialRegister> specials;  // by Module::special_registers
   std::vector<Arg> args;
   std::vector<Step> steps;
   std::vector<Code> code;  // by block

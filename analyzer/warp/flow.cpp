@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include "analyzer/kernel/control.h"
+
 namespace tmemlint::warp {
 
-using kernel::Ending;
 using program::next_begin;
 using program::next_count;
 using ptx::kNone;
 
-Flow::Flow(const program::Program& program) : program_(program), graph_(*program.graph) {
+Flow::Flow(const program::Program& program)
+    : program_(program), graph_(*program.graph), only_traps_(kernel::leads_only_to_traps(*program.graph)) {
   name_loops();
   find_ways_in();
-  find_traps();
 }
 
 void Flow::name_loops() {
@@ -46,22 +47,6 @@ void Flow::find_ways_in() {
       inside_irreducible = inside_irreducible || graph_.loops[l].irreducible;
     }
     one_way_in_[b] = ways[b] == 1 && headed(b) == kNone && !inside_irreducible;
-  }
-}
-
-void Flow::find_traps() {
-  only_traps_.assign(graph_.blocks.size(), false);
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (size_t b = graph_.blocks.size(); b-- > 0;) {
-      const kernel::Block& block = graph_.blocks[b];
-      if (only_traps_[b]) continue;
-      const bool traps = block.ending == Ending::kTrap ||
-                         (!block.successors.empty() && std::all_of(block.successors.begin(), block.successors.end(),
-                                                                   [&](uint32_t s) { return only_traps_[s]; }));
-      if (traps) only_traps_[b] = changed = true;
-    }
   }
 }
 

@@ -41,7 +41,6 @@ private:
 
   void name_loops();
   void find_ways_in();
-  void find_traps();
 
   const program::Program& program_;
   const kernel::Graph& graph_;

@@ -37,8 +37,9 @@ Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& lau
   if (launch.threads() < first + kLanes)
     existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
   active = existing_;
-  for (std::string_view name : program.graph->module->special_registers) {
-    specials_.push_back(special_register(terms, launch, rank, warp, name));
+  for (size_t n = 0; n < program.specials.size(); ++n) {
+    const std::string_view name = program.graph->module->special_registers[n];
+    specials_.push_back(special_register(terms, launch, rank, warp, program.specials[n], name));
   }
 }
 
@@ -183,7 +184,8 @@ void Machine::execute(const Step& step, uint32_t number) {
     return Storing(*this, step, none, number, guard).copy_in();
   }
   const Meaning& m = meaning(step);
-  if (m.atomic && common == nullptr) Storing(*this, step, m, number, guard).change_atomically();
+  if (m.atomic != program::Atomic::kNone && common == nullptr)
+    Storing(*this, step, m, number, guard).change_atomically();
   const auto arithmetic = [&] { return Arithmetic(*this, step, m, number, guard); };
   const auto exchange = [&] { return Exchange(*this, step, m, number, guard); };
   switch (m.action) {
