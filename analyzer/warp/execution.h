@@ -12,10 +12,7 @@ namespace tmemlint::warp {
 // Bytes of the largest word that has a value; a larger one is loaded as an unknown.
 constexpr unsigned kLargestWord = 8;
 
-// An operation that has no meaning of its own to be taken from.
-constexpr value::Operation operation(value::Op op, unsigned width, bool is_signed = false, uint32_t aux = 0) {
-  return value::Operation{op, static_cast<uint8_t>(width), is_signed, aux};
-}
+using value::operation;
 
 // The first one of some lanes.
 inline unsigned first_lane(uint32_t lanes) {
