@@ -39,8 +39,11 @@ ProtocolSteps::ProtocolSteps(const Setting& setting, Machine& machine, WarpGraph
 }
 
 std::vector<Event> ProtocolSteps::take_events() {
+  size_t count = 0;
+  for (const std::vector<Event>& list : events_) count += list.size();
   std::vector<Event> out;
-  for (std::vector<Event>& list : events_) out.insert(out.end(), list.begin(), list.end());
+  out.reserve(count);
+  for (const std::vector<Event>& list : events_) out.insert(out.end(), list.begin(), list.end());
   return out;
 }
 
