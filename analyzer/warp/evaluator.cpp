@@ -8,8 +8,6 @@ namespace {
 
 // States of one block that are kept apart before the block counts as too complex.
 constexpr size_t kMostStates = 48;
-// States that come back to the head of a loop which is followed time by time: of more than that it is not.
-constexpr size_t kMostComingBack = 4;
 
 // Goes through registers by a list of their numbers: a vector is made of them without being filled with zeros first,
 // which is a good part of what it costs to send a state on.
@@ -92,7 +90,7 @@ void Evaluator::deliver(PathState&& s, uint32_t from_node, int8_t decision) {
       return;
     }
     if (round.loop == head && again) {
-      if (round.again.size() <= kMostComingBack) round.again.push_back({std::move(s), from_node, decision});
+      round.again.push_back({std::move(s), from_node, decision});
       return;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "analyzer/warp/rounds.h"
 
@@ -20,6 +21,46 @@ namespace {
 
 // Live allocations of one alloc are counted up to that number: one more than one, which is all that counts.
 constexpr int kMostLive = 2;
+
+// The event that an instruction is; nothing for those that only compute.
+std::optional<Event::Kind> event_of(Action action) {
+  switch (action) {
+    case Action::kTcgen05:
+      return Event::Kind::kTcgen05;
+    case Action::kMbarrier:
+      return Event::Kind::kMbarrier;
+    case Action::kBarrier:
+      return Event::Kind::kBarrier;
+    case Action::kClusterBarrier:
+      return Event::Kind::kClusterBarrier;
+    case Action::kProxyFence:
+      return Event::Kind::kProxyFence;
+    case Action::kAsyncCopy:
+      return Event::Kind::kAsyncCopy;
+    case Action::kGridDependency:
+      return Event::Kind::kGridDependency;
+    case Action::kNothing:
+    case Action::kPure:
+    case Action::kCompare:
+    case Action::kMulAdd:
+    case Action::kMove:
+    case Action::kConvert:
+    case Action::kToShared:
+    case Action::kFromShared:
+    case Action::kMapRank:
+    case Action::kShuffle:
+    case Action::kVote:
+    case Action::kElect:
+    case Action::kReduce:
+    case Action::kActiveMask:
+    case Action::kLoad:
+    case Action::kStore:
+    case Action::kGeneric:
+    case Action::kFresh:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
 
 Held& held_of(std::vector<Held>& held, uint32_t term) {
   auto at = std::lower_bound(held.begin(), held.end(), term, [](const Held& h, uint32_t t) { return h.term < t; });
@@ -79,59 +120,38 @@ void ProtocolSteps::run(uint32_t n) {
       break;
   }
   const Meaning& m = machine_.meaning(step);
-  switch (m.action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kProxyFence:
-    case Action::kAsyncCopy:
-    case Action::kGridDependency:
-      protocol_instruction(n, step, m);
-      return;
-    case Action::kNothing:
-    case Action::kPure:
-    case Action::kCompare:
-    case Action::kMulAdd:
-    case Action::kMove:
-    case Action::kConvert:
-    case Action::kToShared:
-    case Action::kFromShared:
-    case Action::kMapRank:
-    case Action::kShuffle:
-    case Action::kVote:
-    case Action::kElect:
-    case Action::kReduce:
-    case Action::kActiveMask:
-    case Action::kLoad:
-    case Action::kStore:
-    case Action::kGeneric:
-    case Action::kFresh:
-      machine_.execute(step, n);
-      return;
+  if (const std::optional<Event::Kind> kind = event_of(m.action)) {
+    protocol_instruction(n, step, m, *kind);
+  } else {
+    machine_.execute(step, n);
   }
 }
 
-void ProtocolSteps::protocol_instruction(uint32_t n, const Step& step, const Meaning& m) {
+void ProtocolSteps::protocol_instruction(uint32_t n, const Step& step, const Meaning& m, Event::Kind kind) {
   const Truth guard = machine_.guard_of(step);
   const uint32_t lanes = guard.yes | guard.unknown;
   graph_.reached[n] = true;
   if (lanes == 0) return;
-  if (m.action == Action::kTcgen05) {
-    tcgen05(n, step, m, lanes);
-  } else if (m.action == Action::kMbarrier) {
-    mbarrier(n, step, m, lanes);
-  } else if (m.action == Action::kBarrier) {
-    event(Event::Kind::kBarrier, n, lanes);
-    machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
-  } else if (m.action == Action::kClusterBarrier) {
-    event(Event::Kind::kClusterBarrier, n, lanes);
-  } else if (m.action == Action::kProxyFence) {
-    event(Event::Kind::kProxyFence, n, lanes);
-  } else if (m.action == Action::kAsyncCopy) {
-    event(Event::Kind::kAsyncCopy, n, lanes);
-  } else {
-    event(Event::Kind::kGridDependency, n, lanes);
+  switch (kind) {
+    case Event::Kind::kTcgen05:
+      tcgen05(n, step, m, lanes);
+      return;
+    case Event::Kind::kMbarrier:
+      mbarrier(n, step, m, lanes);
+      return;
+    case Event::Kind::kBarrier:
+      event(kind, n, lanes);
+      machine_.write_unknowns(step, lanes, Uniformity::kWarp, n);
+      return;
+    case Event::Kind::kClusterBarrier:
+    case Event::Kind::kProxyFence:
+    case Event::Kind::kAsyncCopy:
+    case Event::Kind::kGridDependency:
+      event(kind, n, lanes);
+      return;
+    case Event::Kind::kOverwrite:  // of markers and of the ends of blocks
+    case Event::Kind::kExit:
+      return;
   }
 }
 

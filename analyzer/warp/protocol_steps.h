@@ -35,7 +35,7 @@ private:
   Event& event(Event::Kind kind, uint32_t step, uint32_t lanes);
   // A step that stands for what the instruction does to registers of pending loads.
   void mark_registers(uint32_t n, const Step& step);
-  void protocol_instruction(uint32_t n, const Step& step, const Meaning& m);
+  void protocol_instruction(uint32_t n, const Step& step, const Meaning& m, Event::Kind kind);
   void mbarrier(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes);
   void tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes);
   void issue_load(uint32_t n, const Step& step, const Value& address, uint32_t lanes);
