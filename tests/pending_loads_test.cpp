@@ -67,7 +67,7 @@ TEST(PendingLoads, ManyIntoOneRegister) {
   std::string body = begin(32);
   for (size_t n = 0; n < kLoads; ++n) body += load("%tw") + kWaitLoads + "add.u32 %r40, %r1, %r2;\n";
   const Joint joint = joint_of(ptx_kernel(body + end(32)));
-  const program::Program& program = *joint.analysis->program;
+  const program::Program& program = *joint.analysis->kernel->program;
   EXPECT_EQ(program.loads.size(), kLoads);
   size_t kept = 0;
   for (const std::vector<uint32_t>& set : program.load_sets) kept += set.size();
