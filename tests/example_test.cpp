@@ -1,5 +1,6 @@
-// The worked example of docs/design.md: what the document says of one kernel at each stage is what the code makes of it.
-// Each stage is written down here the way the document shows it; where they differ, the test prints the right text.
+// The worked example of docs/design.md, and the race of docs/how-a-race-is-found.md: what the documents say of a kernel
+// at each stage is what the code makes of it. Each stage is written down here the way the document shows it; where the
+// two differ, the test prints the right text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +23,6 @@ namespace tmemlint {
 namespace {
 
 const std::string kRoot = std::string(TMEMLINT_SOURCE_DIR) + "/";
-const std::string kKernel = "fixtures/cases/example-handoff-bad.ptx";
-
 std::string text_of(const std::string& path) {
   std::ifstream in(kRoot + path, std::ios::binary);
   std::stringstream text;
@@ -31,18 +30,20 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// The kernel and everything that is made of it.
-class Example : public testing::Test {
+// A kernel, everything that is made of it, and the document that speaks of it.
+class Documented : public testing::Test {
 protected:
-  Example() {
+  Documented(const std::string& kernel, std::string document)
+      : source_(std::make_shared<const ptx::SourceText>(kernel, text_of(kernel))),
+        module_(ptx::parse(source_)),
+        document_(std::move(document)) {
     cluster::JointSetting setting;
     setting.log = true;
     analysis_ = cluster::analyze(module_, 0, {}, {}, setting);
   }
 
   void expect_in_document(const std::string& stage) const {
-    static const std::string document = text_of("docs/design.md");
-    EXPECT_NE(document.find(stage), std::string::npos) << "docs/design.md does not say:\n" << stage;
+    EXPECT_TRUE(text_of(document_).find(stage) != std::string::npos) << document_ << " does not say:\n" << stage;
   }
 
   uint32_t line_of(uint32_t instruction) const {
@@ -81,9 +82,61 @@ protected:
     return a.address ? "[" + out + "]" : out;
   }
 
-  std::shared_ptr<const ptx::SourceText> source_ = std::make_shared<const ptx::SourceText>(kKernel, text_of(kKernel));
-  ptx::Module module_ = ptx::parse(source_);
+  // The first pair of accesses that was observed, as the documents show one.
+  const cluster::AccessPair& pair() const {
+    for (const cluster::Observed& o : analysis_.joint->observed) {
+      if (const auto* pair = std::get_if<cluster::AccessPair>(&o.what)) return *pair;
+    }
+    ADD_FAILURE() << "no pair of accesses was observed";
+    static const cluster::AccessPair none;
+    return none;
+  }
+  std::string describe(const cluster::AccessPair& pair) const {
+    const auto yes_or_no = [](bool b) { return std::string(b ? "true" : "false"); };
+    const auto use = [&](const cluster::TmemUse& u) {
+      return name(u.site.instruction) + " in warp " + std::to_string(u.site.warp.number) + ", reads " +
+             yes_or_no(u.reads) + ", writes " + yes_or_no(u.writes) + "\n";
+    };
+    std::string out = "earlier                  " + use(pair.earlier);
+    out += "later                    " + use(pair.later);
+    out += "order.same_warp          " + yes_or_no(pair.order.same_warp) + "\n";
+    out += "order.issued             " + yes_or_no(pair.order.issued) + "\n";
+    out += "order.complete           " + yes_or_no(pair.order.complete) + "\n";
+    out += "order.pipelined          " + yes_or_no(pair.order.pipelined) + "\n";
+    out += "within_cta               " + yes_or_no(pair.within_cta) + "\n";
+    out += "earlier_saw_a_write      " + yes_or_no(pair.earlier_saw_a_write) + "\n";
+    out += "later_knows_older_write  " + yes_or_no(pair.later_knows_older_write) + "\n";
+    return out;
+  }
+  // What the command prints of the only finding and its related place, without lines of the source.
+  std::vector<std::string> printed() const {
+    report::Results results;
+    lint(source_, Options{}, results);
+    EXPECT_EQ(results.findings.size(), 1u);
+    const auto position = [](const report::Place& place) {
+      const ptx::LineColumn at = place.text->position(place.span.begin);
+      const std::string path = place.text->path();
+      return path.substr(path.rfind('/') + 1) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+    };
+    std::vector<std::string> out;
+    for (const report::Finding& f : results.findings) {
+      out.push_back(position(f.place) + ": error: " + f.message + " (warp 0) [" + f.rule + "]\n");
+      for (const report::Related& r : f.related) out.push_back(position(r.place) + ": note: " + r.message + "\n");
+    }
+    return out;
+  }
+
+  std::shared_ptr<const ptx::SourceText> source_;
+  ptx::Module module_;
   cluster::Analysis analysis_;
+  std::string document_;
+};
+
+// --- docs/design.md ---
+
+class Example : public Documented {
+protected:
+  Example() : Documented("fixtures/cases/example-handoff-bad.ptx", "docs/design.md") {}
 };
 
 TEST_F(Example, Text) {
@@ -122,7 +175,8 @@ TEST_F(Example, Steps) {
     for (uint32_t s = p.code[b].first; s < p.code[b].last; ++s) {
       const program::Step& step = p.steps[s];
       std::string line = "step " + std::to_string(s) + "  block " + std::to_string(b) + "  ";
-      if (step.kind == program::Step::Kind::kUse) line += "uses the results of load " + std::to_string(step.loads) + ": ";
+      if (step.kind == program::Step::Kind::kUse)
+        line += "uses the results of load " + std::to_string(step.loads) + ": ";
       line += name(step.instruction) + " ";
       if (!step.is_marker()) {
         for (uint8_t n = 0; n < step.argument_count; ++n) line += " " + argument(p.args[step.first_arg + n]);
@@ -156,12 +210,11 @@ TEST_F(Example, Events) {
       if (e.instruction == ptx::kNone) continue;
       out += "warp " + std::to_string(w.warp) + "  " + name(e.instruction);
       if (e.address != value::Value{}) out += "  at " + describe(e.address);
-      const warp::Protocol& before = w.protocols[e.before];
-      out += "  live " + std::to_string(before.live_allocations());
-      for (const warp::PendingStore& s : before.stores)
-        out += ", pending store of line " + std::to_string(line_of(instruction_of(s.step)));
-      for (const warp::PendingLoad& l : before.loads)
-        out += ", pending load of line " + std::to_string(line_of(instruction_of(l.step)));
+      out += "  live " + std::to_string(w.holdings_before(e).live_allocations());
+      for (const warp::PendingStore& store : w.stores_before(e))
+        out += ", pending store of line " + std::to_string(line_of(instruction_of(store.step)));
+      for (const warp::PendingLoad& load : w.loads_before(e))
+        out += ", pending load of line " + std::to_string(line_of(instruction_of(load.step)));
       out += "\n";
     }
   }
@@ -172,7 +225,8 @@ TEST_F(Example, Scenario) {
   std::string out;
   for (const cluster::LogLine& l : analysis_.joint->log) {
     if (l.warp.number != 0 && l.warp.number != 4) continue;
-    out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) + (l.text.empty() ? "" : "  " + l.text) + "\n";
+    out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) +
+           (l.text.empty() ? "" : "  " + l.text) + "\n";
   }
   expect_in_document(out);
   EXPECT_EQ(analysis_.joint->scenarios.size(), 1u);
@@ -199,33 +253,11 @@ TEST_F(Example, Clocks) {
   expect_in_document(out);
 }
 
-std::string yes_or_no(bool b) {
-  return b ? "true" : "false";
-}
-
 TEST_F(Example, Observation) {
-  const cluster::AccessPair* pair = nullptr;
-  for (const cluster::Observed& o : analysis_.joint->observed) {
-    if (pair == nullptr) pair = std::get_if<cluster::AccessPair>(&o.what);
-  }
-  ASSERT_NE(pair, nullptr);
-  const auto use = [&](const cluster::TmemUse& u) {
-    return name(u.site.instruction) + " in warp " + std::to_string(u.site.warp.number) + ", reads " +
-           yes_or_no(u.reads) + ", writes " + yes_or_no(u.writes) + "\n";
-  };
-  std::string out = "earlier                  " + use(pair->earlier);
-  out += "later                    " + use(pair->later);
-  const cluster::Order& order = pair->order;
-  out += "order.same_warp          " + yes_or_no(order.same_warp) + "\n";
-  out += "order.issued             " + yes_or_no(order.issued) + "\n";
-  out += "order.complete           " + yes_or_no(order.complete) + "\n";
-  out += "order.pipelined          " + yes_or_no(order.pipelined) + "\n";
-  out += "within_cta               " + yes_or_no(pair->within_cta) + "\n";
-  out += "earlier_saw_a_write      " + yes_or_no(pair->earlier_saw_a_write) + "\n";
-  out += "later_knows_older_write  " + yes_or_no(pair->later_knows_older_write) + "\n";
-  expect_in_document(out);
+  expect_in_document(describe(pair()));
+  const cluster::Order& order = pair().order;
   EXPECT_FALSE(order.issued_fenced || order.complete_fenced || order.complete_strict);
-  EXPECT_EQ(rules::judge(*pair), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kLater}));
+  EXPECT_EQ(rules::judge(pair()), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kLater}));
   expect_in_document("`{Disorder::kUnordered, Blamed::kLater}`");
 }
 
@@ -241,17 +273,36 @@ TEST_F(Example, Problem) {
 }
 
 TEST_F(Example, Finding) {
-  report::Results results;
-  lint(source_, Options{}, results);
-  ASSERT_EQ(results.findings.size(), 1u);
-  const report::Finding& f = results.findings.front();
-  const auto position = [](const report::Place& place) {
-    return std::to_string(place.text->position(place.span.begin).line) + ":" +
-           std::to_string(place.text->position(place.span.begin).column);
-  };
-  expect_in_document("example-handoff-bad.ptx:" + position(f.place) + ": error: " + f.message + " (warp 0) [" + f.rule + "]\n");
-  ASSERT_EQ(f.related.size(), 1u);
-  expect_in_document("example-handoff-bad.ptx:" + position(f.related[0].place) + ": note: " + f.related[0].message + "\n");
+  for (const std::string& line : printed()) expect_in_document(line);
+}
+
+// --- docs/how-a-race-is-found.md ---
+
+class Race : public Documented {
+protected:
+  Race() : Documented("fixtures/cases/51-elected-arrive-without-join-bad.ptx", "docs/how-a-race-is-found.md") {}
+};
+
+TEST_F(Race, IsObservedAsThePageSays) {
+  expect_in_document(describe(pair()));
+  EXPECT_EQ(pair().first_of_run, pair().earlier.site.instruction);
+  EXPECT_EQ(rules::judge(pair()), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kFirstOfRun}));
+  expect_in_document("`{Disorder::kUnordered, Blamed::kFirstOfRun}`");
+}
+
+TEST_F(Race, IsPrintedAsThePageSays) {
+  for (const std::string& line : printed()) expect_in_document(line);
+}
+
+TEST_F(Race, ComesAboutInTheScenarioOfThePage) {
+  std::string out;
+  for (const cluster::LogLine& l : analysis_.joint->log) {
+    const uint32_t line = line_of(l.instruction);
+    if (l.warp.number < 2 && line >= 55 && line <= 83) {
+      out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) + "  " + l.text + "\n";
+    }
+  }
+  expect_in_document(out);
 }
 
 }  // namespace
