@@ -53,8 +53,9 @@ protected:
   std::string name(uint32_t instruction) const {
     const ptx::Span span = module_.instructions[instruction].opcode_span;
     std::string out(module_.source->text().substr(span.begin, span.end - span.begin));
-    const bool is_tcgen05 = out.starts_with("tcgen05.");
-    if (is_tcgen05) out = out.substr(0, out.find('.', std::string("tcgen05.").size()));
+    for (const std::string family : {"tcgen05.", "mbarrier."}) {
+      if (out.starts_with(family)) out = out.substr(0, out.find('.', family.size()));
+    }
     return "line " + std::to_string(line_of(instruction)) + " " + out;
   }
   uint32_t instruction_of(uint32_t step) const { return analysis_.kernel->program->steps[step].instruction; }
@@ -299,7 +300,8 @@ TEST_F(Race, ComesAboutInTheScenarioOfThePage) {
   for (const cluster::LogLine& l : analysis_.joint->log) {
     const uint32_t line = line_of(l.instruction);
     if (l.warp.number < 2 && line >= 55 && line <= 83) {
-      out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) + "  " + l.text + "\n";
+      out += "warp " + std::to_string(l.warp.number) + "  " + name(l.instruction) +
+             (l.text.empty() ? "" : "  " + l.text) + "\n";
     }
   }
   expect_in_document(out);
