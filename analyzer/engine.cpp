@@ -31,7 +31,7 @@ void report_incomplete(rules::Context& context) {
   }
   for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
   for (const warp::Uncertain& u : context.problems().open) context.incomplete(u.instruction, u.reason);
-  // What lies behind a place where the evaluation stopped is not one more question.
+  // Instructions behind a place where the evaluation stopped were not reached for that reason: that was said already.
   if (stopped || !a.kernel->graph.gaps.empty()) return;
   for (uint32_t i : a.unreached()) {
     context.incomplete(i,
@@ -39,8 +39,7 @@ void report_incomplete(rules::Context& context) {
   }
 }
 
-// Whether what was not understood lies in the kernel or in a function that it calls: its control flow is not known
-// then.
+// Whether parts of the kernel, or of a function that it calls, could not be parsed: its control flow is not known then.
 bool is_damaged(const ptx::Module& module, const cluster::Analysis& a) {
   for (uint32_t f : a.kernel->functions) {
     const ptx::Offset begin = module.functions[f].name_span.begin;
@@ -80,7 +79,7 @@ report::Results judge(const cluster::Analysis& analysis, const rules::Problems& 
   return out;
 }
 
-// The same, with what is said of paths looked at once more.
+// The same; findings on paths of one warp are confirmed by following the blamed warps more closely.
 report::Results judge_closely(const cluster::Analysis& analysis, const rules::Problems& problems,
                               const ptx::Module& module, const Options& options) {
   std::set<size_t> blamed;

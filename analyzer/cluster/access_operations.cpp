@@ -42,7 +42,7 @@ void AccessOperations::touch(const Execution& e, uint32_t operation, const TmemA
   state_.tensor_memory.touch(e.warp, operation, kind, where, decisions_.decided(), scene_.log);
 }
 
-// Whether an mma adds to what its accumulator holds, for certain.
+// Whether an mma certainly adds to its accumulator (enable-input-d is true), so that it reads the columns.
 bool AccessOperations::accumulates(const Execution& e) {
   const Arg* flag = scene_.arg(e.step, scene_.program.roles[e.step.roles].enable_input_d);
   return flag != nullptr && decisions_.truth_by_parameters(e.machine, e.machine.read(*flag), e.lanes).yes != 0;
@@ -130,7 +130,8 @@ Outcome AccessOperations::wait_for_stores(Execution& e) {
 void AccessOperations::reach_peer(const Execution& e) {
   const uint32_t peer = e.warp.id.rank ^ 1;
   scene_.log.count_decided();
-  // The pair's alloc is collective; what the two need is a join of any kind before one reaches the other.
+  // Both CTAs of a pair execute the alloc, but not at one time: before one of them reaches the other, some barrier has
+  // to join them.
   if (!scene_.knows_cta(e.warp, peer))
     scene_.log.add(EarlyReach{e.site(), peer, state_.tensor_memory.last_alloc(peer)});
   note_pair_issuer(e);
@@ -151,7 +152,8 @@ void AccessOperations::check_operands(Execution& e) {
   }
 }
 
-// The first bytes of a matrix in shared memory: whether a proxy fence lies behind the ordinary stores that wrote them.
+// Writes down an UnfencedOperand if ordinary stores wrote the first bytes of a matrix in shared memory, and no proxy
+// fence that this warp knows of came after them.
 void AccessOperations::check_operand(const Execution& e, const Value& descriptor) {
   const auto d = decisions_.number(e.machine, descriptor, e.lanes, 64);
   scene_.log.count(1, d ? 1 : 0);
@@ -208,7 +210,7 @@ Outcome AccessOperations::single_thread(Execution& e) {
 // --- commit ---
 
 // The mbarriers that a commit arrives on: that of its own CTA, or those of the CTAs that a multicast names. Nothing
-// where that is not known: `open` says why.
+// where the mask of the multicast is not known; `open` then says so.
 std::optional<std::vector<uint32_t>> AccessOperations::commit_targets(const Execution& e, uint32_t target,
                                                                       Outcome* open) {
   if (!e.meaning.form.multicast) return std::vector<uint32_t>{target};

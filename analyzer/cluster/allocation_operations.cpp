@@ -18,7 +18,7 @@ Outcome AllocationOperations::alloc(Execution& e) {
   if (!size) return Unknown{e.instruction(), "how many columns are allocated is not known"};
   scene_.log.add(AllocRequest{e.site(), value::sign_extend(*size, 32)});
   const uint32_t capacity = ptx::column_capacity(scene_.kernel.module->target, e.meaning.form.exclusive);
-  // No allocation, and nothing that follows from one.
+  // The size is illegal, which the AllocRequest shows. What the kernel would do with no allocation says nothing.
   if (*size == 0 || *size > capacity) return Unknown{};
   const auto columns = static_cast<uint32_t>(*size);
   TensorMemory& memory = state_.tensor_memory;
@@ -66,8 +66,8 @@ void AllocationOperations::compare_with_relinquish(const Execution& e) {
     scene_.log.add(LateAlloc{e.site(), r->second.site});
 }
 
-// One alloc that another warp executes too. Another warp each time, and what the last one allocated is freed before:
-// that is a guard.
+// An alloc instruction that a second warp executes too. Kernels may do that on purpose, each time in another warp and
+// after what the warp before allocated was freed: then nothing is written down.
 void AllocationOperations::note_repeated(const Execution& e, std::optional<uint64_t> slot) {
   const auto [at, fresh] = state_.alloc_warps.try_emplace({e.number, e.warp.id.rank}, e.warp.index);
   if (fresh || at->second == e.warp.index || !slot) return;
@@ -102,7 +102,7 @@ void AllocationOperations::write_slot(const Execution& e, uint32_t slot, uint32_
       scene_.log.add(race);
     }
   }
-  // Somebody read the place before anything was written there, and did not have to wait for this.
+  // Another warp has read the slot before anything was written there: nothing made it wait for this alloc.
   if (const SharedWords::EarlyRead* early = state_.words.early_read(slot);
       early != nullptr && early->reader.warp != e.warp.index && early->site.warp.rank == e.warp.id.rank) {
     SlotRace race;
@@ -117,7 +117,7 @@ void AllocationOperations::write_slot(const Execution& e, uint32_t slot, uint32_
 Outcome AllocationOperations::relinquish(Execution& e) {
   e.warp.knowledge.tick();
   state_.relinquished.try_emplace(e.warp.id.rank, RunState::Relinquish{e.event(), e.site()});
-  // An alloc of another warp that nothing orders before this may as well come after it.
+  // An alloc of another warp that this warp does not know of may as well come after the relinquish.
   for (const Allocation& a : state_.tensor_memory.allocations()) {
     if (a.rank == e.warp.id.rank && !e.warp.knowledge.knows(a.made.warp, a.made.event))
       scene_.log.add(LateAlloc{a.alloc, e.site()});
@@ -138,7 +138,8 @@ Outcome AllocationOperations::dealloc(Execution& e) {
   const Arg* size_arg = scene_.arg(e.step, roles.columns);
   const auto size =
       size_arg == nullptr ? std::nullopt : decisions_.number(e.machine, e.machine.read(*size_arg), e.lanes, 32);
-  // What a dealloc means to free that frees something else is said of the dealloc.
+  // A dealloc that is wrong, or not followed, may have been meant for any allocation. The dealloc is reported; that the
+  // allocations are never freed would only repeat it.
   auto may_free_any = [&] {
     for (const Allocation& a : memory.allocations()) state_.freed.insert(a.alloc.instruction);
   };

@@ -27,7 +27,7 @@ std::optional<Value> AtomicChange::apply(Value& word) {
     case Atomic::kOr:
       return combine(word, Op::kOr, false);
     case Atomic::kXor:
-      // Of several lanes, the even ones undo what the odd ones did.
+      // Of several lanes each undoes what the one before did: not followed.
       if (!std::has_single_bit(e_.lanes)) return std::nullopt;
       return combine(word, Op::kXor, false);
     case Atomic::kMin:
@@ -98,7 +98,8 @@ std::optional<Value> AtomicChange::count(Value& word) {
   return std::has_single_bit(e_.lanes) ? old_ : scene_.terms.from_lanes(before, width);
 }
 
-// What the first lane does, the others change nothing of: they read what it left.
+// For operations that give the same when they are repeated: the first lane changes the word, the others read what it
+// left and change nothing.
 std::optional<Value> AtomicChange::read_by_lanes(const Value& old, const Value& word) {
   if (std::has_single_bit(e_.lanes) || word == old) return old;
   return scene_.terms.blend(e_.lanes & (~e_.lanes + 1), old, word,

@@ -8,12 +8,12 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Blocks, in threads, of which each is tried to see whether it has a warp for what the ones before had none.
+// Blocks, in threads. Each is tried while some instruction of the protocol is reached by no warp of the one before.
 constexpr std::array<uint32_t, 3> kCoarseBlocks = {256, 512, 1024};
-// Those of which the smallest one that does as well as the best of them is taken.
+// Blocks among which the smallest one is taken that reaches as many instructions as the largest block that was tried.
 constexpr std::array<uint32_t, 15> kBlocks = {160, 192, 224, 256, 288, 320, 352, 384,
                                               416, 448, 480, 512, 640, 768, 1024};
-// Those that are tried where warps wait for others.
+// Blocks that are tried where warps wait for ever in a smaller one: for warps that it does not have.
 constexpr std::array<uint32_t, 7> kLargerBlocks = {160, 192, 256, 288, 320, 384, 512};
 
 // Whether what a warp does may depend on how many others there are.
@@ -53,7 +53,7 @@ FollowedLaunch find_block(const CompiledKernel& kernel, FollowedLaunch first) {
   if (!first.launch.block_is_guess()) return first;
   const size_t missing = count_unreached_protocol(kernel, first.warps);
   if (missing == 0) return first;
-  // What the largest block has no warp for is not there for another warp.
+  // An instruction that no warp of the largest block reaches is not meant for some other warp: it does not count.
   size_t fewest = missing;
   FollowedLaunch largest = first;
   for (uint32_t threads : kCoarseBlocks) {

@@ -15,7 +15,7 @@ using program::Meaning;
 
 namespace {
 
-// How much an instruction of the protocol says about which way of a branch is the usual one.
+// The weights by which protocol_ahead() counts instructions.
 constexpr uint32_t kWeightOfTensorMemory = 16;
 constexpr uint32_t kWeightOfBarrier = 1;
 constexpr uint8_t kNoWay = 2;
@@ -86,7 +86,8 @@ bool BranchFacts::runs_no_time(uint32_t block, uint8_t way) const {
   return runs_no_time_[block] == way;
 }
 
-// Which way of a branch, if any, does not lead to a write of Tensor Memory.
+// Of a branch of which one way leads to a write of Tensor Memory and the other does not, before both meet: notes the
+// other one in runs_no_time_.
 void BranchFacts::note_guard(uint32_t b) const {
   const Block& block = graph_.blocks[b];
   if (block.ending != Ending::kBranch || block.successors.size() != 2 || writes_[b]) return;
@@ -95,8 +96,9 @@ void BranchFacts::note_guard(uint32_t b) const {
   if (first != second) runs_no_time_[b] = first ? 1 : 0;
 }
 
-// A loop is guarded by branches that ask for what decides how often it runs: `if (0 < n)` before a loop that asks
-// `i < n` at its end. Any other condition is one of its own.
+// Finds the branches that guard loops: those whose condition is computed from the same inputs as the one that decides
+// how often the loop runs, as `if (0 < n)` before a loop that asks `i < n` at its end. A branch on anything else guards
+// no loop; it is a condition of its own.
 void BranchFacts::find_guards() const {
   runs_no_time_.assign(graph_.blocks.size(), kNoWay);
   if (loop_writers_.empty()) return;
@@ -133,7 +135,7 @@ void BranchFacts::find_guards() const {
   }
 }
 
-// Whether a branch leads out of a loop on one way, to an exit of the kernel in the end, and on the other does not.
+// Whether one way of a branch leads out of a loop and the other stays in it, and neither leads only into a trap.
 bool BranchFacts::leaves(uint32_t b, uint32_t loop) const {
   const Block& block = graph_.blocks[b];
   if (block.ending != Ending::kBranch || block.successors.size() != 2) return false;
@@ -141,7 +143,7 @@ bool BranchFacts::leaves(uint32_t b, uint32_t loop) const {
   return control_.can_exit[block.successors[0]] && control_.can_exit[block.successors[1]];
 }
 
-// Where a chain of blocks with one way out ends.
+// The last block of the chain of blocks with one successor each that begins at `b`, within a loop.
 uint32_t BranchFacts::end_of_chain(uint32_t b, uint32_t loop) const {
   const kernel::Loop& l = graph_.loops[loop];
   for (uint32_t steps = l.head; steps < l.end; ++steps) {

@@ -15,7 +15,7 @@ namespace {
 
 // Times that a policy's wish is refused before it is not followed any more.
 constexpr unsigned kMostRefusals = 3;
-// Rounds beyond those that the policy asks for, after which a break of a loop is taken: it would never end otherwise.
+// A loop that has gone round so many times more than the policy asks for is left by a break: nothing else ends it.
 constexpr uint32_t kRoundsBeforeBreak = 2;
 constexpr uint32_t kFewestTrips = 2;
 
@@ -92,7 +92,8 @@ void Decisions::decide_conditions(warp::Machine& machine, uint32_t term) {
 }
 
 void Decisions::decide_condition(warp::Machine& machine, uint32_t term) {
-  // What follows from other facts is written down too, where a value that is chosen by it finds it.
+  // An answer that follows from other facts becomes a fact of its own: a selection that goes by the condition looks
+  // only for that.
   const std::optional<bool> known = decide(scene_.terms, machine.facts, term);
   bool holds = known ? *known : state_.model.holds(term);
   if (!known) {
@@ -204,7 +205,8 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
 // Whether a branch that is not known goes its first way. `unusual`: the usual policy would go the other way.
 bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
   if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
-  // What memory holds is not the number that the kernel itself takes for "none yet".
+  // The branch asks whether a variable is still "none yet" (Code::none_yet), and memory gave the variable its value:
+  // no.
   if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) return none_yet == 1;
   const kernel::Block& block = scene_.kernel.graph.blocks[b];
   const BranchFacts& branches = scene_.facts.branches;
@@ -227,7 +229,7 @@ bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
     first = !first;
     *unusual = true;
   }
-  // In a loop that has gone round often enough, the way that may lead out of it.
+  // In a loop that has gone round often enough the other way is taken: it may lead out of the loop.
   auto long_enough = [&](uint32_t trips) { return block.loop != kNone && has_run_long(w.rounds[block.loop], trips); };
   note_other_trips(long_enough);
   return first != long_enough(scene_.policy.trips);

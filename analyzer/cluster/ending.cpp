@@ -25,8 +25,9 @@ uint32_t address_of(const Wait& wait) {
   return phase == nullptr ? 0 : phase->address;
 }
 
-// How much a barrier that is waited for says about a hang: two rounds are over since the last one that was waited for;
-// or it has a part of its arrivals, or all of them but not its bytes. Nothing at all may be a result.
+// How much an mbarrier that a warp waits for says about the cause of a hang. Most: two rounds are over since the last
+// one that was waited for. Less: a part of its arrivals came, or all but its bytes. Least: none came, which may only be
+// a consequence of the hang, since those who would arrive hang elsewhere.
 int says(const Mbarrier& b) {
   return b.phase > b.seen + 1 ? 2 : b.pending < int64_t{b.count} ? 1 : 0;
 }
@@ -44,7 +45,7 @@ void ScenarioEnding::note_hang() {
   Hang hang;
   std::vector<uint32_t> addresses;  // of mbarriers, by blocked
   const auto add = [&](const WarpState& w, uint32_t step, const Wait& wait) {
-    // Lanes that only wait for others of their warp say nothing.
+    // Lanes that wait for others of their own warp: what those others wait for is the cause.
     if (std::holds_alternative<WaitForLanes>(wait)) return;
     hang.blocked.push_back({{scene_.instruction_of(step), w.id}, kind_of(wait)});
     addresses.push_back(address_of(wait));
@@ -100,7 +101,7 @@ void ScenarioEnding::note_end(bool complete) {
 }
 
 void ScenarioEnding::note_unwritten_reads() {
-  // A loop that writes Tensor Memory, and that this scenario never enters.
+  // This scenario never enters some loop that writes Tensor Memory.
   const std::vector<std::vector<uint32_t>>& loops = scene_.facts.branches.loop_writers();
   const bool loop_never_ran = std::any_of(loops.begin(), loops.end(), [&](const std::vector<uint32_t>& writers) {
     return !state_.tensor_memory.has_written(writers);
@@ -117,14 +118,16 @@ void ScenarioEnding::note_unwritten_reads() {
     out.column = u.offset;
     out.columns = u.columns;
     out.loop_never_ran = u.decided.zero_trips || (excused && !read.by_commit());
-    // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
+    // A loop that never ran may be the one that writes the columns before a load. An mma that accumulates is what
+    // writes them, so that for an mma only the policy counts: whether it lets loops run no time.
     scene_.log.add(out, out.loop_never_ran);
   });
 }
 
-// A barrier that nobody waits on has no rounds. And how many bytes each copy brings is not known: a round is over here
-// when those of its own CTA are there. One that also waits for what another CTA copies comes after what that CTA had
-// waited for.
+// Adds to the arrivals what is known only in the end: whether anybody waits on the mbarrier (one that nobody waits on
+// has no rounds), and whether the CTA that arrives waits for copies of other CTAs. How many bytes a copy brings is not
+// known, so that a round seems to be over when the copies of the own CTA are there; a CTA that really waits for other
+// CTAs' copies arrives later than it seems.
 void ScenarioEnding::note_arrivals() {
   std::set<uint32_t> waited_for;  // inits
   std::set<uint32_t> ranks_that_wait_for_copies;
@@ -160,7 +163,7 @@ void ScenarioEnding::note_late_reaches() {
   }
   for (const RemoteSignal& s : state_.signals) {
     scene_.log.count_decided();
-    // A copy that signals a barrier which its CTA never waits on says nothing of when it is done with.
+    // A copy whose mbarrier was waited for is over. One whose mbarrier nobody waits on is not judged.
     if (s.is_copy && (s.observed || !state_.waited.contains(s.target))) continue;
     const Clock& target = by_rank[s.rank];
     const bool seen =

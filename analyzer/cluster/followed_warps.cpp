@@ -8,7 +8,8 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Times that the warps are followed again because another one was seen to write something else to shared memory.
+// How often the warps of a CTA are followed, again each time that others were seen to write something new to shared
+// memory.
 constexpr uint32_t kMostExchanges = 4;
 // Steps that following all warps of a kernel may take.
 constexpr uint64_t kMostSteps = 1'000'000;
@@ -17,8 +18,8 @@ const ptx::Effects& effects_of(const CompiledKernel& k, uint32_t instruction) {
   return ptx::effects_of(k.meaning_of(instruction).form);
 }
 
-// Whether a warp that frees columns was also seen to leave without having freed what it allocated: on a path that may
-// come from putting others together.
+// Whether a warp that frees columns was also seen to leave with columns allocated. That may be a path that does not
+// exist, made by merging others.
 bool seems_to_leak(const CompiledKernel& k, const warp::WarpGraph& graph) {
   bool frees = false;
   bool leaves = false;
@@ -55,8 +56,8 @@ uint64_t follow_apart(const CompiledKernel& k, warp::WarpGraph& graph, warp::Set
   return steps;
 }
 
-// Follows the warps of one CTA. Each sees what the others were seen to write so far; one that read a place before
-// another value was found to be written to it is followed again.
+// Follows the warps of one CTA. Each sees what the others were seen to write to shared memory so far. A warp that has
+// read a place is followed again when another warp is later seen to write something new there.
 class CtaFollower {
 public:
   CtaFollower(const CompiledKernel& kernel, const kernel::Launch& launch, uint32_t rank, uint64_t* spent)
@@ -118,7 +119,7 @@ bool changes_protocol(const ptx::Effects& e) {
   return e.allocates || e.frees || e.relinquishes || e.is_load() || e.is_store() || e.drains_loads || e.drains_stores;
 }
 
-// Whether some loop does: only then does it matter which of its times round it is.
+// Whether a loop holds an instruction that does: only then can the times round a loop differ for the protocol.
 bool has_loop_of_protocol(const CompiledKernel& k) {
   return std::any_of(k.tcgen05.begin(), k.tcgen05.end(), [&](uint32_t i) {
     return changes_protocol(effects_of(k, i)) &&

@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kNoWord = UINT32_MAX;
 
-// The unknowns of an address that count once and are as wide as a pointer; offsets are scaled or extended.
+// The pointers that an address is made of: its summands with the coefficient 1 that are as wide as a pointer. Indexes
+// are scaled or extended, so they do not look like that.
 std::vector<uint32_t> pointers_of(const value::Terms& terms, uint32_t base) {
   std::vector<uint32_t> out;
   for (const value::Terms::Part part : terms.parts(base)) {
@@ -50,9 +51,10 @@ uint32_t GlobalWords::find(value::Terms& terms, Model& model, const Value& addre
   return number;
 }
 
-// Addresses from the same pointer and the same unknowns that are the same number in this scenario, such as an index
-// that one warp extends by its sign and another by zeros: they stay the same number, whatever is decided from now on.
-// Indexes of different unknowns are only equal as long as nothing is decided about them.
+// A word that was read before at what is the same place in this scenario: its address is made of the same pointer and
+// the same unknowns and is the same number, as with an index that one warp extends by its sign and another by zeros.
+// That the two are equal is decided from now on. Addresses of different unknowns do not count: their numbers are equal
+// only as long as nothing is decided about them.
 uint32_t GlobalWords::same_place(value::Terms& terms, Model& model, const Value& address, unsigned width,
                                  const std::vector<uint32_t>& candidates) const {
   if (candidates.empty()) return kNoWord;

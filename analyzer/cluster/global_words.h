@@ -24,7 +24,7 @@ public:
   value::Value& read(value::Terms& terms, Model& model, const value::Value& address, unsigned width, uint32_t warp,
                      uint64_t& serial);
 
-  // A decision was made about a term: the words that it is computed from are guessed.
+  // A decision was made about a term: from now on the words that it is computed from count as guessed.
   void guess(const Model& model, uint32_t term);
   // How many words have been guessed.
   size_t guessed() const { return guesses_.size(); }

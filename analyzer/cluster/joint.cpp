@@ -11,7 +11,7 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Branches and selections that are decided the other way, one scenario each.
+// How many branches and selections are decided the other way, in a scenario each.
 constexpr size_t kMostFlips = 16;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
 constexpr uint64_t kTimesUsual = 4;
@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  // A policy that would not have gone another way anywhere is the same scenario again.
+  // Scenarios with other numbers of rounds. One that would decide nothing another way is left out.
   void run_other_trips(const ScenarioResult& usual) {
     std::map<uint32_t, unsigned> after_one = usual.other_trips;
     for (uint32_t trips : kOtherTrips) {
@@ -69,7 +69,7 @@ private:
     return untried;
   }
 
-  // One scenario among others must not use up what is for all of them.
+  // What the next scenario may cost: it must not use up the budget of all.
   uint64_t budget_of_next(uint64_t rest) const {
     if (usual_cost_ == 0) return rest;
     return std::min(rest, std::max(kTimesUsual * usual_cost_ + kMoreThanUsual, rest / std::max<size_t>(1, left_)));

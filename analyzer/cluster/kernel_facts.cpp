@@ -6,7 +6,7 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Adds to each block what lies between it and the block where its pruned ways meet: no warp executes that step by step.
+// Adds to each block whose branch is pruned what the blocks do that are skipped: no warp executes those.
 void add_pruned(const CompiledKernel& code, std::vector<GlobalOrder>& orders) {
   const kernel::Graph& g = code.graph;
   const std::vector<GlobalOrder> own = orders;

@@ -9,7 +9,8 @@ namespace tmemlint::cluster {
 using value::site_of;
 using value::UnknownKind;
 
-// Registers of lanes that are in the machine join those of a group that waits.
+// Lanes that are in the machine join a group that waits at a block: the group's registers take their values in these
+// lanes.
 void LaneGroups::blend_into(LaneGroup& group, uint32_t lanes) {
   const std::vector<uint32_t>& live = scene_.program.code[group.at.block].live_in;
   for (size_t n = 0; n < live.size(); ++n) {
@@ -29,7 +30,7 @@ void LaneGroups::go_to(std::vector<LaneGroup>& groups, uint32_t from, uint32_t b
     g.at.lanes |= lanes;
     return;
   }
-  // Those that wait come last.
+  // Groups that wait for something stand behind those that can run.
   auto place = groups.begin();
   while (place != groups.end() && !place->parked &&
          warp::running_order(graph, place->at) <= warp::running_order(graph, at)) {
@@ -84,7 +85,8 @@ void LaneGroups::begin_block() {
   w_.step = scene_.program.code[front.at.block].first;
 }
 
-// A group that waited is the one that runs again: it asks anew, but for a named barrier, at which it has arrived.
+// A group that waited runs again: it executes its instruction once more. At a named barrier it has arrived already, so
+// that it goes on behind it, or waits on.
 void LaneGroups::resume(LaneGroup group) {
   machine_.registers = std::move(group.registers);
   machine_.present = group.at.lanes;

@@ -70,14 +70,14 @@ std::variant<std::vector<MbarrierOperations::Asked>, Wait, Unknown> MbarrierOper
     if (!parity) return Unknown{e.instruction(), "the phase that is waited for is not known"};
     const auto at = static_cast<uint32_t>(*address);
     state_.waited.insert(at);
-    // Another warp may still initialise it; nothing orders the two then.
+    // Another warp may still initialise it.
     if (state_.mbarriers.find(at) == nullptr) return WaitForInit{at};
     out.push_back({group, at, static_cast<uint32_t>(*parity)});
   }
   return out;
 }
 
-// A phase that is complete: the warp knows what those who arrived in it, and before, have handed on.
+// The warp has waited for a phase that is complete: it learns what those knew who arrived in this phase and before.
 void MbarrierOperations::learn(Execution& e, Mbarrier& b) {
   if (b.phase == 0) return;  // the phase before the first one is complete at once
   WarpState& w = e.warp;
@@ -101,7 +101,8 @@ Outcome MbarrierOperations::wait(Execution& e, const Operands& o) {
   };
   const auto is_over = [&](const AskedPhase& p) { return state_.mbarriers.is_over(p.address, p.phase); };
   for (const Asked& a : asked) {
-    // One that is asked again after it was complete is no step forward: loops ask several until all are.
+    // A loop may ask several mbarriers until all are complete: one that is complete again, as it was the last time, is
+    // no progress.
     const Mbarrier& b = *state_.mbarriers.find(a.address);
     const AskedPhase now{e.number, a.address, b.phase};
     if (!b.complete(a.parity) || has(w.passed, now)) continue;
@@ -120,7 +121,7 @@ Outcome MbarrierOperations::wait(Execution& e, const Operands& o) {
     }
     const AskedPhase now{e.number, a.address, b.phase};
     if (has(w.failed, now)) return WaitForPhase{a.address, b.phase};
-    // Of one that has gone on since, it was another phase that failed.
+    // Phases that are over by now are no failures any more.
     std::erase_if(w.failed, is_over);
     w.failed.push_back(now);
     write_result(e, o, Value::of(0), a.lanes);
@@ -238,8 +239,8 @@ void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t grou
   state_.under_way.push_back(std::move(a));
 }
 
-// Arrivals against the round of the barrier: those of the next round that do not know of the last one come too early,
-// as those do that are more than the round still expects.
+// Writes down how an arrival fits the mbarrier's round. It comes too early if its thread does not know of all arrivals
+// of the round before; and so do arrivals that are more at once than the round still expects.
 void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals) {
   scene_.log.count_decided();
   if (scene_.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known

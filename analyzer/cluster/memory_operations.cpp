@@ -15,7 +15,8 @@ using value::Value;
 
 namespace {
 
-// A loop that acquires words of global memory as often as this is none that waits for something.
+// How often a scenario lets warps wait at an acquire of global memory. A loop that acquires more often does not wait
+// for another warp.
 constexpr unsigned kMostWaitsForGlobal = kMostPolls / 2;
 constexpr unsigned kMostBytesOfValue = 8;
 
@@ -95,7 +96,7 @@ Value MemoryOperations::unknown_word(uint32_t address, unsigned bytes, bool part
                       width);
 }
 
-// A write to places where addresses of live allocations are: they are lost to those that have not read them yet. Gives
+// A write over the addresses of live allocations, which warps that have not read them yet cannot read any more. Gives
 // the last one of these allocations.
 uint32_t MemoryOperations::note_slot_write(uint32_t address, unsigned bytes) {
   const WarpState& w = *current_;
@@ -138,7 +139,8 @@ void MemoryOperations::store_shared(uint64_t generic, unsigned bytes, const Valu
     if (value->constant()) word.value.number = value::truncate(value->number, bytes * 8);
   }
   const WarpEvent event = word.writer;
-  // Data that is another word in each lane need not be kept: what is read where nothing is known is not known.
+  // A value that is not known need not be kept, unless it overwrites a word: a read of a place where nothing is kept
+  // gives an unknown too.
   if (word.known || state_.words.any_near(address, address + bytes)) {
     if (step_knowledge_ == nullptr) step_knowledge_ = std::make_shared<Knowledge>(current_->knowledge.hand_on());
     word.knowledge = step_knowledge_;
@@ -147,7 +149,7 @@ void MemoryOperations::store_shared(uint64_t generic, unsigned bytes, const Valu
   state_.stored.set(address, bytes, {event.warp, event.event, here()});
 }
 
-// What is stored is another unknown in each lane, at another place: data. Mostly there is no word anywhere near.
+// Each lane stores another unknown at another place: data. Mostly no word is near that it might overwrite.
 void MemoryOperations::store_data(const Value& where, uint32_t lanes, unsigned bytes) {
   const auto span = scene_.terms.span_of(where, lanes);
   const auto low = static_cast<uint32_t>(span.first);
@@ -216,7 +218,7 @@ Outcome MemoryOperations::atomic(Execution& e) {
   const Value address = of_lanes(e.machine.generic_address(*scene_.arg(e.step, at), e.meaning.space), e.lanes);
   std::optional<Value> result;
   if (is_shared(address)) {
-    // As a load that polls: once, and again when somebody wrote meanwhile.
+    // An atomic in a loop waits as a load that polls does: it goes on once, and again when somebody wrote meanwhile.
     if (reads && w.polled == std::pair{e.number, state_.writes} && !w.poll_released) return WaitForWord{};
     w.poll_released = false;
     result = change_shared(e, static_cast<uint32_t>(address.number), at + 1, reads, certain);
@@ -231,7 +233,8 @@ Outcome MemoryOperations::atomic(Execution& e) {
   return Done{};
 }
 
-// No two results of atomics that are not known are the same, but what is computed from them may not tell.
+// An atomic gave a result that is not known. Two warps get different results from one word, but two unknowns do not say
+// so: what a second warp does with such a result may contradict what the first one does.
 void MemoryOperations::note_unfollowed(const WarpState& w) {
   state_.unfollowed.insert(w.index);
   if (state_.unfollowed.size() < 2) return;
@@ -249,7 +252,7 @@ std::optional<Value> MemoryOperations::change_shared(Execution& e, uint32_t addr
   const Value before = word.value;
   std::optional<Value> result;
   if (plain && certain) result = change(e, operand, word.value);
-  // Who polls what is not known may be told another truth each time.
+  // A word that is not known may be another one each time that it is polled: the result is a new unknown.
   if (!word.value.known()) result.reset();
   auto joined = std::make_shared<Knowledge>(w.knowledge.hand_on());
   if (word.knowledge != nullptr) joined->join(*word.knowledge);

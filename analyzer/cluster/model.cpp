@@ -56,12 +56,14 @@ bool Model::is_plausible(uint32_t leaf, uint64_t number) const {
 uint64_t Model::usual(uint32_t leaf) const {
   const Term& t = (*terms_)[leaf];
   if (t.width == 1) return 0;
-  // The first CTA always has work to do.
+  // The numbers of the first CTA, which always has work to do.
   if (is_launch(leaf) && !is_size(leaf)) return 0;
   return (t.divisor ? 1 : 128) & ~t.zero_bits;
 }
 
-// Few unknowns change while one decision is made: what was worked out since its beginning is held against those alone.
+// Whether what is remembered of a term is still right: no unknown that it is computed from has got another number
+// since. Few unknowns change while one decision is made, so that what was worked out since its beginning is compared
+// with those only.
 inline bool Model::stands(Known& known) {
   if (known.at == 0) return false;
   if (known.leaf || known.at == clock_) return true;
@@ -229,7 +231,8 @@ bool Model::of_parameters(uint32_t term) const {
          });
 }
 
-// By how much a comparison is not what it is wanted to be.
+// By how much the two sides of a comparison would have to change for it to have this truth; 0: it has. Nothing for
+// other conditions.
 std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
   const Term& t = (*terms_)[term];
   if (t.kind != TermKind::kPure || t.args.size() != 2) return std::nullopt;
@@ -246,7 +249,7 @@ std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
   return miss < 0 ? 0 : static_cast<uint64_t>(miss);
 }
 
-// What is asked of a product of sizes may need most of them to be 1.
+// Tries with all unknowns 1, and with one of them another number: a condition on a product of sizes may need that.
 bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
   if (leaves.size() < 2) return false;
   const size_t before = changes_.size();
@@ -336,7 +339,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     if (all && holds(term) == truth) return accept();
     forget_decisions(decided);
     take_back(before);
-    // What could not be had beside the first of them may be had without it.
+    // What failed beside the first condition need not fail without it.
     for (; failures_.size() > failures; failures_.pop_back()) failed_.erase(failures_.back());
   }
   std::vector<uint32_t> leaves = leaves_of(term);
@@ -356,7 +359,8 @@ bool Model::find_numbers(uint32_t term, bool truth) {
       }
     }
   }
-  // What makes it true may break an earlier decision that other numbers keep.
+  // A number that gives the condition its truth may break one earlier decision: another unknown of that decision may
+  // repair it.
   size_t repairs = 0;
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t changed = known_[leaves[a]].leaves;
@@ -382,7 +386,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
     take_back(before);
   }
   if (from_ones(term, truth, leaves) || approach(term, truth, leaves)) return accept();
-  // Two at once.
+  // Two unknowns at once.
   size_t pairs = 0;
   for (size_t a = 0; a < leaves.size() && pairs < kMostPairs; ++a) {
     for (uint64_t n : numbers[a]) {

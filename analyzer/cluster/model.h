@@ -38,8 +38,8 @@ public:
   }
 
 private:
-  // What is worked out of a term. It stands as long as none of the unknowns that it is computed from gets another
-  // number.
+  // The number of a term, remembered (memoised): right until one of the unknowns that the term is computed from gets
+  // another number.
   struct Known {
     uint64_t at = 0;  // when, in counts of `clock_`; 0: never
     uint64_t number = 0;

@@ -37,7 +37,7 @@ public:
   ObservationLog() = default;
   explicit ObservationLog(bool with_lines) : with_lines_(with_lines) {}
 
-  // Of observations that only differ in what ObservationKey leaves out, the first one is kept.
+  // Of observations with the same ObservationKey the first one is kept.
   void add(Observation what, bool zero_trips = false);
   // A question that stays open at an instruction: the kernel is incomplete there.
   void add_uncertain(uint32_t instruction, std::string reason) {
@@ -63,7 +63,7 @@ public:
   }
   void count_decided() { count(1, 1); }
 
-  // Observations from now on rest on guesses that cannot be told from each other.
+  // Observations from now on rest on guesses that may contradict each other (Observed::doubtful).
   void set_doubtful() { doubtful_ = true; }
   // Observations from now on come after that many guesses of words of memory.
   void set_guesses(uint32_t guesses) { guesses_ = guesses; }

@@ -8,7 +8,7 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Packs truths, which a key tells apart, into one number.
+// Truths as one number of a key.
 template <typename... Truths>
 uint32_t bits(Truths... truths) {
   uint32_t out = 0;
@@ -27,8 +27,8 @@ uint32_t parity(const Site& s) {
   return s.warp.rank & 1;
 }
 
-// The fields of one kind of observation that make it another one. Which warps of a CTA it is about, and numbers that
-// only a message shows, are not among them.
+// For each kind of observation the fields that tell two of them apart. The warps of a CTA, and numbers that only a
+// message shows, do not.
 struct Fields {
   using Key = std::array<uint32_t, 5>;
 

@@ -1,6 +1,6 @@
 // What the scenarios of the joint run observed: facts with named fields, at the instructions and in the warps that they
-// are about. None of them is a verdict: rules/ordering.h says which of them break a rule, rules/precedence.h which of
-// two that have one cause is told.
+// are about. None of them is a verdict: rules/problems.h says which of them are problems, rules/precedence.h which of
+// two problems that have one cause is reported.
 //
 // Units: columns are 32-bit columns of Tensor Memory, lanes are bits of a mask, bytes are bytes of shared memory. An
 // instruction is an index into Module::instructions, kNone where there is none.
@@ -70,7 +70,8 @@ struct LoadRelease {
   uint32_t used = 0;  // those that had used the load's results when the warp arrived, or by now without arrival
 };
 
-// Two accesses of the same columns, one of them a write, that are not ordered in every respect.
+// Two accesses of the same columns, one of them a write, that are not ordered in every respect. Earlier and later are
+// only the order in which this scenario executed them: `order` says whether every schedule has it.
 struct AccessPair {
   TmemUse earlier, later;
   Order order;

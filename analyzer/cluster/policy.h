@@ -14,7 +14,7 @@ struct Policy {
   std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
   // A condition that selects a number (a term), and what it is to be.
   std::optional<std::pair<uint32_t, bool>> selection;
-  unsigned occasions = 2;  // how often the usual policy comes to a branch that this one decides another way
+  unsigned occasions = 2;  // how often the usual scenario came to a branch that this policy decides another way
 
   bool usual() const { return flipped.empty() && !selection && trips == Policy{}.trips; }
 };

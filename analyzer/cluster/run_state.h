@@ -26,7 +26,7 @@ namespace tmemlint::cluster {
 // Times that warps which poll are let go on because nobody else can.
 constexpr unsigned kMostPolls = 1000;
 
-// An arrival that comes when it comes.
+// An arrival on mbarriers that is under way: it comes as late as it can (Scheduler).
 struct AsyncArrival {
   enum class Kind : uint8_t { kCommit, kCopy, kArrive } kind = Kind::kCommit;
   std::vector<uint32_t> targets;  // shared addresses of mbarriers
@@ -39,7 +39,7 @@ struct AsyncArrival {
   uint32_t count = 1;  // arrivals
 };
 
-// A signal or access that reaches another CTA.
+// Something that reaches another CTA: an arrival on its mbarrier, or a copy into its shared memory.
 struct RemoteSignal {
   Site site;
   WarpEvent issued;
@@ -82,7 +82,7 @@ struct DecisionState {
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
   std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
-  // That branches on what is not known went: block and way; and by block, the ways as bits.
+  // The ways that branches on what is not known went, each once: block and way; and by block, as bits.
   std::vector<std::pair<uint32_t, uint8_t>> ways;
   std::vector<uint8_t> went;
 };
@@ -148,7 +148,7 @@ struct RunState {
   uint64_t steps = 0;           // warp-instructions executed
   uint64_t work = 0;            // of deciding what is unknown, in steps
   uint64_t spared = 0;          // steps that were only replayed
-  // What the scenario has cost so far: what is only replayed counts little.
+  // What the scenario has cost so far. A straight run that was only replayed counts as one step.
   uint64_t cost() const { return steps + work - spared; }
 
   ObservationLog log;

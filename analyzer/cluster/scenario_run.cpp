@@ -33,7 +33,7 @@ WarpState first_state(const Scene& scene, const WarpId& id, size_t warps, warp::
 void make_machines(Scene& scene) {
   const kernel::Launch& launch = scene.launch;
   scene.warps_per_cta = launch.warps();
-  // CTAs that never reach each other are all the same.
+  // CTAs that never reach each other all do the same: one stands for all.
   scene.ranks = scene.facts.uses_cluster ? std::max(1u, launch.ctas()) : 1;
   for (uint32_t rank = 0; rank < scene.ranks; ++rank) {
     for (uint32_t number = 0; number < scene.warps_per_cta; ++number) {
@@ -57,8 +57,8 @@ void set_first_state(Scene& scene) {
   }
 }
 
-// Where warps go by words of memory that may be one and the same count, guessed to be two, one of them comes to where
-// the other one never does: which of their events are ordered means nothing from there on.
+// A scenario may guess two words of memory to be different that are one count, kept in two places. Warps that go by
+// them then part where they never would; from there on, which of their events are ordered means nothing.
 void mark_contradictions(RunState& state) {
   const size_t contradiction = state.globals.first_contradiction();
   if (contradiction == SIZE_MAX) return;

@@ -17,7 +17,7 @@ using warp::Truth;
 
 namespace {
 
-// Steps that a warp takes before the others have their turn.
+// Steps that a warp may take at a time before the others have their turn.
 constexpr uint64_t kQuantum = 20'000;
 
 bool is_of_protocol(Action action) {
@@ -129,7 +129,7 @@ bool Scheduler::advance(WarpState& w) {
   return progress;
 }
 
-// The steps of the block that the first group is in, as far as it gets.
+// Executes the rest of the block that the warp's first group is in, until the warp waits or the block ends.
 void Scheduler::run_block(WarpState& w, warp::Machine& machine, bool* progress) {
   const warp::Waiting& at = w.groups.front().at;
   machine.active = at.lanes;
@@ -175,8 +175,8 @@ bool Scheduler::run_step(WarpState& w, warp::Machine& machine) {
   return settle(w, outcome);
 }
 
-// Takes a step's outcome over. What it changed wakes other warps, and perhaps this one. True where the warp goes on to
-// the next step.
+// Does what a step's outcome asks for: lets the warp wait, or ends the scenario. Wakes warps that waited for what the
+// step changed, perhaps this one too. True where the warp goes on to the next step.
 bool Scheduler::settle(WarpState& w, const Outcome& outcome) {
   const uint32_t step = w.step;
   if (const auto* open = std::get_if<Unknown>(&outcome)) {
@@ -191,7 +191,7 @@ bool Scheduler::settle(WarpState& w, const Outcome& outcome) {
   return std::holds_alternative<Done>(outcome) || (w.ready() && std::holds_alternative<Wait>(outcome));
 }
 
-// Results of pending loads are used.
+// A step that uses results of pending loads: the lanes that execute it are noted with the loads.
 void Scheduler::use_loads(const WarpState& w, warp::Machine& machine, const Step& step) {
   if (w.loads.empty()) return;
   uint32_t lanes = machine.active;
@@ -203,7 +203,7 @@ void Scheduler::use_loads(const WarpState& w, warp::Machine& machine, const Step
                   [&](uint32_t operation) { state_.tensor_memory.operation(operation).used |= lanes; });
 }
 
-// What the machine does not execute by itself, or not only.
+// Executes an instruction that more belongs to than the warp's own registers and memory.
 Outcome Scheduler::execute(Execution& e) {
   if (is_of_protocol(e.meaning.action)) return execute_event(e);
   if (e.meaning.action == Action::kGridDependency) return Done{};
@@ -351,7 +351,8 @@ bool Scheduler::let_other_lanes_go_on() {
   return false;
 }
 
-// Polls see what they wait for as late as they can.
+// Lets warps that poll a word go on although nobody wrote, since nobody else can go on. False where there are none, or
+// that has happened too often.
 bool Scheduler::release_polls() {
   const auto polls = [](const WarpState& w) { return w.wait && std::holds_alternative<WaitForWord>(*w.wait); };
   if (std::none_of(state_.warps.begin(), state_.warps.end(), polls) || ++state_.polls_released >= kMostPolls)
@@ -429,7 +430,7 @@ bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_
   Value p = machine.read_register(scene_.program.code[b].condition);
   if (block.condition_negated) p = scene_.terms.apply({Op::kNot, 1, false, 0}, p);
   Truth t = machine.truth_of(p, lanes);
-  // Several unknowns decide together: one by one.
+  // The condition is made of several unknowns: they are decided one by one.
   if (t.unknown != 0 && t.term == 0 && p.base != 0) t = decisions_.truth_by_parts(machine, p, lanes);
   if (t.unknown != 0 && !decisions_.decide_branch(w, machine, b, t)) {
     stopped_ = true;

@@ -18,7 +18,7 @@ struct Progress {
   bool complete = false;     // every warp came to its end
   bool stuck = false;        // the warps that are left wait for what never comes
   bool over_budget = false;  // it can go on with a larger budget
-  bool open = false;         // something that it cannot go on without is not known, or nothing new would follow
+  bool open = false;         // it cannot be followed further: something is not known, or it would show nothing new
   bool over() const { return complete || stuck || open; }
 };
 

@@ -75,7 +75,8 @@ public:
   // Of a range that one copy wrote as a whole; else serial 0.
   Copied copied(uint32_t address, uint32_t bytes) const;
 
-  // A read of a place that nobody had written: the first one of each place is kept.
+  // A read of a place that nobody had written. The first one of each place is kept, for an alloc that writes there
+  // later.
   struct EarlyRead {
     WarpEvent reader;
     Site site;

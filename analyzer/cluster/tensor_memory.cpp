@@ -113,15 +113,15 @@ void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kin
     unwritten_.push_back({id, of->alloc.instruction, where.columns, where.at.offset, decided});
   }
   if (kind.writes && !where.certain && of != nullptr) {
-    // How far it reaches is not known: what lies behind counts as written.
+    // How far the operation reaches is not known: all columns up to the end of the allocation count as written.
     columns_[where.rank].each(where.at.column, of->base + of->columns,
                               [&](Column& c) { c.written |= where.half_windows; });
   }
   leave_trace(w, id, where);
 }
 
-// Whether the access lies in a live allocation of its own CTA; false where nothing more can be said of it. `outside`:
-// it runs past the end of one.
+// Holds an access against the allocations of its CTA, and writes down one that lies in none, in a freed one, or past
+// the end. False where its columns need not be looked at further. `outside`: it runs past the end of an allocation.
 bool TensorMemory::judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside,
                                ObservationLog& log) {
   const Allocation* of = where.at.allocation == kNoAllocation ? nullptr : &allocations_[where.at.allocation];
@@ -166,7 +166,7 @@ bool TensorMemory::judge_place(const WarpState& w, uint32_t here, const Rectangl
   return true;
 }
 
-// Holds an access against what others did to the same columns before; true if any of them was written.
+// Holds an access against the earlier accesses of the same columns. True if any of the columns was written before.
 bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const Rectangle& where, ObservationLog& log) {
   bool any_written = false;
   const auto is_complete_write = [&](uint32_t access) {
@@ -188,7 +188,7 @@ bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const R
   return any_written;
 }
 
-// The access joins those that later ones are held against, and replaces those that it implies.
+// From now on later accesses of these columns are held against this one, and no more against those that it stands for.
 void TensorMemory::leave_trace(const WarpState& w, uint32_t id, const Rectangle& where) {
   columns_[where.rank].each(where.at.column, where.at.column + where.columns, [&](Column& column) {
     if (accesses_[id].writes) {
@@ -216,8 +216,9 @@ void TensorMemory::note_write(Column& column, uint32_t id) {
   column.last_write = id;
 }
 
-// Whether nothing needs to be held against an earlier access any more: what is complete is implied by a later one; so
-// is what the same thread issued before and the same wait covers.
+// Whether an access stands for an earlier one of the same columns, so that nothing needs to be held against the earlier
+// one any more: the earlier one is complete, and who comes behind the later one comes behind it too; or the same thread
+// issued both, and whatever completes the later one completes both.
 bool TensorMemory::outlived(const WarpState& w, uint32_t earlier, uint32_t id) const {
   const Access& old = accesses_[earlier];
   const Access& access = accesses_[id];
@@ -242,7 +243,8 @@ Order TensorMemory::order_of(const WarpState& w, const Operation& earlier) const
   return out;
 }
 
-// An access and an earlier one of the same columns, one of them a write.
+// Two accesses of the same columns, at least one of them a write: written down unless they are in order in every
+// respect.
 void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_t id, uint32_t rank, bool knows_older,
                                 ObservationLog& log) {
   Access& earlier = accesses_[earlier_id];
@@ -314,8 +316,8 @@ void TensorMemory::note_arrival(const WarpState& w, uint32_t instruction) {
   arrivals_[w.index].push_back(std::move(a));
 }
 
-// The last arrival of a load's warp that the warp `w` knows of. What is used behind it does not help those that it lets
-// go on.
+// How the warp of a pending load let the warp `w` go on: by its last arrival that `w` knows of. Results that were used
+// behind that arrival do not count: `w` may have gone on before.
 LoadRelease TensorMemory::release_of(const WarpState& w, uint32_t operation) const {
   const Operation& load = operations_[operation];
   LoadRelease out;

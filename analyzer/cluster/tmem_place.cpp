@@ -44,7 +44,7 @@ TmemPlace place_of(Scene& scene, Decisions& decisions, const Execution& e, const
   bool rest = false;
   const uint32_t term = allocation_term(scene, one.base, &rest);
   if (term == 0) {
-    // A stage that is chosen by what is not known: chosen now.
+    // The address is selected by a condition that is not known, such as which stage it is: decided now.
     const Value now = decisions.resolved(e.machine, one);
     return now == one ? out : place_of(scene, decisions, e, now);
   }

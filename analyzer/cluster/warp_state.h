@@ -183,13 +183,13 @@ struct WarpState {
   // --- knowledge ---
   WarpKnowledge knowledge;
   uint32_t last_relaxed_wait = kNone;  // instruction
-  uint64_t ticked_step = 0;            // number of the step for which a memory access last was an event
+  uint64_t ticked_step = 0;            // RunState::steps at the last memory access: those of one step are one event
 
   // --- waits and polls ---
   // The phases that were asked for and not complete, since one was: a warp that comes to one of them again waits for
   // all of them.
   std::vector<AskedPhase> failed;
-  std::vector<AskedPhase> passed;                  // those that were complete, and are still the last ones
+  std::vector<AskedPhase> passed;                  // phases that were found complete, and that no other one followed
   std::pair<uint32_t, uint64_t> polled{kNone, 0};  // a load that polls: its step, and the writes it had seen
   bool poll_released = false;                      // it may go on although nobody wrote: nothing else can go on
   bool reached_global = false;   // an atomic or polling load of global memory was executed since the block began
