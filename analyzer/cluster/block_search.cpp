@@ -8,12 +8,12 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// Blocks, in threads. Each is tried while some instruction of the protocol is reached by no warp of the one before.
+// Blocks, in threads, of which each is tried to see whether it has a warp for what the ones before had none.
 constexpr std::array<uint32_t, 3> kCoarseBlocks = {256, 512, 1024};
-// Blocks among which the smallest one is taken that reaches as many instructions as the largest block that was tried.
+// Those of which the smallest one that does as well as the best of them is taken.
 constexpr std::array<uint32_t, 15> kBlocks = {160, 192, 224, 256, 288, 320, 352, 384,
                                               416, 448, 480, 512, 640, 768, 1024};
-// Blocks that are tried where warps wait for ever in a smaller one: for warps that it does not have.
+// Those that are tried where warps wait for others.
 constexpr std::array<uint32_t, 7> kLargerBlocks = {160, 192, 256, 288, 320, 384, 512};
 
 // Whether what a warp does may depend on how many others there are.

@@ -15,7 +15,7 @@ using program::Meaning;
 
 namespace {
 
-// The weights by which protocol_ahead() counts instructions.
+// How much an instruction of the protocol says about which way of a branch is the usual one.
 constexpr uint32_t kWeightOfTensorMemory = 16;
 constexpr uint32_t kWeightOfBarrier = 1;
 constexpr uint8_t kNoWay = 2;

@@ -11,7 +11,7 @@ namespace {
 
 // Bytes that a copy is taken to overwrite at most, where its size is in a tensor map: 2048 blocks of 16.
 constexpr uint32_t kMostCopied = 2048 * LastStores::kBytes;
-// How many of a warp's last proxy fences are remembered, for operands that rely on them.
+// Proxy fences of a warp that an operand may rely on: the last ones.
 constexpr size_t kMostProxyFences = 8;
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 // Times that a policy's wish is refused before it is not followed any more.
 constexpr unsigned kMostRefusals = 3;
-// A loop that has gone round so many times more than the policy asks for is left by a break: nothing else ends it.
+// Rounds beyond those that the policy asks for, after which a break of a loop is taken: it would never end otherwise.
 constexpr uint32_t kRoundsBeforeBreak = 2;
 constexpr uint32_t kFewestTrips = 2;
 
@@ -205,8 +205,7 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
 // Whether a branch that is not known goes its first way. `unusual`: the usual policy would go the other way.
 bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
   if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
-  // The branch asks whether a variable is still "none yet" (Code::none_yet), and memory gave the variable its value:
-  // no.
+  // What memory holds is not the number that the kernel itself takes for "none yet".
   if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) return none_yet == 1;
   const kernel::Block& block = scene_.kernel.graph.blocks[b];
   const BranchFacts& branches = scene_.facts.branches;

@@ -118,8 +118,7 @@ void ScenarioEnding::note_unwritten_reads() {
     out.column = u.offset;
     out.columns = u.columns;
     out.loop_never_ran = u.decided.zero_trips || (excused && !read.by_commit());
-    // A loop that never ran may be the one that writes the columns before a load. An mma that accumulates is what
-    // writes them, so that for an mma only the policy counts: whether it lets loops run no time.
+    // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
     scene_.log.add(out, out.loop_never_ran);
   });
 }

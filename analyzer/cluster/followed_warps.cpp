@@ -8,8 +8,7 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// How often the warps of a CTA are followed, again each time that others were seen to write something new to shared
-// memory.
+// Times that the warps are followed again because another one was seen to write something else to shared memory.
 constexpr uint32_t kMostExchanges = 4;
 // Steps that following all warps of a kernel may take.
 constexpr uint64_t kMostSteps = 1'000'000;

@@ -11,7 +11,7 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// How many branches and selections are decided the other way, in a scenario each.
+// Branches and selections that are decided the other way, one scenario each.
 constexpr size_t kMostFlips = 16;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
 constexpr uint64_t kTimesUsual = 4;

@@ -15,8 +15,7 @@ using value::Value;
 
 namespace {
 
-// How often a scenario lets warps wait at an acquire of global memory. A loop that acquires more often does not wait
-// for another warp.
+// A loop that acquires words of global memory as often as this is none that waits for something.
 constexpr unsigned kMostWaitsForGlobal = kMostPolls / 2;
 constexpr unsigned kMostBytesOfValue = 8;
 

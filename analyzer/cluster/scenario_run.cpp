@@ -57,8 +57,8 @@ void set_first_state(Scene& scene) {
   }
 }
 
-// A scenario may guess two words of memory to be different that are one count, kept in two places. Warps that go by
-// them then part where they never would; from there on, which of their events are ordered means nothing.
+// Where warps go by words of memory that may be one and the same count, guessed to be two, one of them comes to where
+// the other one never does: which of their events are ordered means nothing from there on.
 void mark_contradictions(RunState& state) {
   const size_t contradiction = state.globals.first_contradiction();
   if (contradiction == SIZE_MAX) return;

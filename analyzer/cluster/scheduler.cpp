@@ -17,7 +17,7 @@ using warp::Truth;
 
 namespace {
 
-// Steps that a warp may take at a time before the others have their turn.
+// Steps that a warp takes before the others have their turn.
 constexpr uint64_t kQuantum = 20'000;
 
 bool is_of_protocol(Action action) {
@@ -351,8 +351,7 @@ bool Scheduler::let_other_lanes_go_on() {
   return false;
 }
 
-// Lets warps that poll a word go on although nobody wrote, since nobody else can go on. False where there are none, or
-// that has happened too often.
+// Polls see what they wait for as late as they can.
 bool Scheduler::release_polls() {
   const auto polls = [](const WarpState& w) { return w.wait && std::holds_alternative<WaitForWord>(*w.wait); };
   if (std::none_of(state_.warps.begin(), state_.warps.end(), polls) || ++state_.polls_released >= kMostPolls)
