@@ -29,7 +29,7 @@ FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launc
   FollowedLaunch out;
   out.launch = like;
   out.launch.block = {threads, 1, 1};
-  out.launch.block_ground = kernel::Launch::Ground::kInferred;
+  out.launch.block_origin = kernel::Launch::Origin::kInferred;
   out.warps = follow_warps(kernel, out.launch);
   return out;
 }

@@ -46,16 +46,16 @@ bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
 std::string block_assumption(const Launch& launch, std::string_view kernel) {
   const std::string name(kernel);
   const std::string threads = std::to_string(launch.threads());
-  switch (launch.block_ground) {
-    case Launch::Ground::kStated:
+  switch (launch.block_origin) {
+    case Launch::Origin::kStated:
       return {};
-    case Launch::Ground::kMaximum:
+    case Launch::Origin::kMaximum:
       return name + ": launched with its largest block, " + threads +
              " threads (.maxntid); give --block if it is another";
-    case Launch::Ground::kInferred:
+    case Launch::Origin::kInferred:
       return name + ": no block size is stated; " + threads +
              " threads inferred from its barriers and the warps that its code is for; give --block if it is another";
-    case Launch::Ground::kAssumed:
+    case Launch::Origin::kAssumed:
       return name + ": no block size is stated; " + threads + " threads assumed; give --block if it is another";
   }
   return {};
@@ -69,16 +69,16 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   const auto number = static_cast<uint32_t>(&kernel - module.functions.data());
   if (kernel.reqntid.given()) {
     out.block = kernel.reqntid;
-    out.block_ground = Launch::Ground::kStated;
+    out.block_origin = Launch::Origin::kStated;
   } else if (block.given()) {
     out.block = block;
-    out.block_ground = Launch::Ground::kStated;
+    out.block_origin = Launch::Origin::kStated;
   } else if (kernel.maxntid.given()) {
     out.block = kernel.maxntid;
-    out.block_ground = Launch::Ground::kMaximum;
+    out.block_origin = Launch::Origin::kMaximum;
   } else if (uint32_t threads = largest_barrier(module, number); threads > 128) {
     out.block.x = threads;
-    out.block_ground = Launch::Ground::kInferred;
+    out.block_origin = Launch::Origin::kInferred;
   } else {
     out.block.x = 128;
   }
@@ -86,17 +86,17 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
 
   // .maxntid bounds the number of threads; a kernel that reads another dimension of its thread's place is launched in a
   // shape that nothing states.
-  if (out.block_ground != Launch::Ground::kStated && out.block.y == 1 && out.block.z == 1 &&
+  if (out.block_origin != Launch::Origin::kStated && out.block.y == 1 && out.block.z == 1 &&
       reads_more_dimensions(module, kernel)) {
-    out.block_ground = Launch::Ground::kAssumed;
+    out.block_origin = Launch::Origin::kAssumed;
     out.shape_unknown = true;
   }
   if (kernel.reqnctapercluster.given()) {
     out.cluster = kernel.reqnctapercluster;
-    out.cluster_ground = Launch::Ground::kStated;
+    out.cluster_origin = Launch::Origin::kStated;
   } else if (cluster.given()) {
     out.cluster = cluster;
-    out.cluster_ground = Launch::Ground::kStated;
+    out.cluster_origin = Launch::Origin::kStated;
   } else {
     out.cluster.x = uses_pairs ? 2 : 1;
   }
