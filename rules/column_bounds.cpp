@@ -55,7 +55,7 @@ bool has_bounded_address(const Context& context, const Problem& p) {
 
 // Whether the column goes on and on with the rounds of the loop that the access stands in.
 bool grows(const Context& context, const Problem& p) {
-  const auto& courses = context.joint().footprints.courses;
+  const auto& courses = context.joint().footprints.trends;
   const auto course = courses.find(cluster::Footprints::key(p.at, p.warp.number));
   const bool comes_back = course != courses.end() && course->second.comes_back;
   return !comes_back && !has_bounded_address(context, p);

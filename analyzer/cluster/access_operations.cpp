@@ -49,10 +49,10 @@ bool AccessOperations::accumulates(const Execution& e) {
 }
 
 // How the column that an instruction in a loop touches changes from round to round.
-void AccessOperations::note_course(const Execution& e, const TmemPlace& at) {
+void AccessOperations::note_trend(const Execution& e, const TmemPlace& at) {
   const uint32_t loop = scene_.kernel.graph.blocks[e.warp.groups.front().at.block].loop;
   if (!at.known || !at.based || loop == kNone) return;
-  ColumnCourse& c = scene_.footprints.courses[Footprints::key(e.instruction(), e.warp.id.number)];
+  ColumnTrend& c = scene_.footprints.trends[Footprints::key(e.instruction(), e.warp.id.number)];
   const uint32_t round = e.warp.rounds[loop];
   if (c.round != kNone && round > c.round) {
     const auto step = static_cast<int8_t>(at.offset > c.last ? 1 : at.offset < c.last ? -1 : 0);
@@ -81,7 +81,7 @@ Outcome AccessOperations::load_or_store(Execution& e) {
   }
   const TmemPlace at = place_of(scene_, decisions_, e, address);
   if (!at.known) scene_.log.add_uncertain(e.instruction(), "which columns this touches could not be followed");
-  note_course(e, at);
+  note_trend(e, at);
   StartLanes& seen = scene_.footprints.start_lanes[Footprints::key(e.instruction(), e.warp.id.number)];
   if (at.known) {
     seen.lanes.set(at.lane);
@@ -184,7 +184,7 @@ Outcome AccessOperations::single_thread(Execution& e) {
   if (address_arg == nullptr) return Done{};
   const TmemPlace d = place_of(scene_, decisions_, e, e.machine.read(*address_arg));
   if (!d.known) scene_.log.add_uncertain(e.instruction(), "which columns this touches could not be followed");
-  note_course(e, d);
+  note_trend(e, d);
   scene_.log.add_line(e.warp.id, e.instruction(),
                       [&] { return d.known ? "columns from " + std::to_string(d.column) : std::string(); });
   Operation& mine = state_.tensor_memory.operation(op);

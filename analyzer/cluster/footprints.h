@@ -16,7 +16,7 @@ struct StartLanes {
 };
 
 // How the first column that an instruction touches changes from round to round of its innermost loop.
-struct ColumnCourse {
+struct ColumnTrend {
   int64_t last = 0;             // column from that of the allocation
   uint32_t round = UINT32_MAX;  // in which that was; UINT32_MAX: none yet
   int8_t direction = 0;         // 1: up, -1: down, 0: there was one round only
@@ -27,7 +27,7 @@ struct Footprints {
   // `warp`: its number in its CTA.
   static uint64_t key(uint32_t instruction, uint32_t warp) { return (uint64_t{instruction} << 32) | warp; }
   std::unordered_map<uint64_t, StartLanes> start_lanes;
-  std::unordered_map<uint64_t, ColumnCourse> courses;
+  std::unordered_map<uint64_t, ColumnTrend> trends;
 };
 
 }  // namespace tmemlint::cluster

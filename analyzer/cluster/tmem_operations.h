@@ -50,7 +50,7 @@ private:
   uint32_t start(const Execution& e);
   void touch(const Execution& e, uint32_t operation, const ptx::TmemAccess& access, const TmemPlace& at,
              const ptx::MmaShape& shape, uint32_t rank);
-  void note_course(const Execution& e, const TmemPlace& at);
+  void note_trend(const Execution& e, const TmemPlace& at);
   void reach_peer(const Execution& e);
   void note_pair_issuer(const Execution& e);
   void check_operands(Execution& e);
