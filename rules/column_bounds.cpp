@@ -55,9 +55,9 @@ bool has_bounded_address(const Context& context, const Problem& p) {
 
 // Whether the column goes on and on with the rounds of the loop that the access stands in.
 bool grows(const Context& context, const Problem& p) {
-  const auto& courses = context.joint().footprints.trends;
-  const auto course = courses.find(cluster::Footprints::key(p.at, p.warp.number));
-  const bool comes_back = course != courses.end() && course->second.comes_back;
+  const auto& trends = context.joint().footprints.trends;
+  const auto trend = trends.find(cluster::Footprints::key(p.at, p.warp.number));
+  const bool comes_back = trend != trends.end() && trend->second.comes_back;
   return !comes_back && !has_bounded_address(context, p);
 }
 

@@ -98,12 +98,12 @@ void Decisions::decide_condition(warp::Machine& machine, uint32_t term) {
   bool holds = known ? *known : state_.model.holds(term);
   if (!known) {
     const std::optional<std::pair<uint32_t, bool>>& selection = scene_.policy.selection;
-    const bool wished = selection && selection->first == term;
-    const bool granted = state_.model.decide(term, wished ? selection->second : holds);
-    if (wished && granted) holds = selection->second;
+    const bool chosen = selection && selection->first == term;
+    const bool granted = state_.model.decide(term, chosen ? selection->second : holds);
+    if (chosen && granted) holds = selection->second;
     if (!granted) state_.model.decide(term, holds);
     if (state_.model.of_parameters(term)) state_.selections.try_emplace(term, holds);
-    if (wished) wish_came(true, granted);
+    if (chosen) note_outcome(true, granted);
     note_guess(term);
   }
   assume(scene_.terms, machine.facts, term, holds);
@@ -118,8 +118,9 @@ void Decisions::note_guess(uint32_t term) {
   scene_.log.set_guesses(static_cast<uint32_t>(scene_.state.globals.guessed()));
 }
 
-// A policy that differs from the usual one in nothing that is possible need not be followed to the end.
-void Decisions::wish_came(bool unusual, bool granted) {
+// What the policy preferred was decided so (`granted`), or the model ruled it out. A policy that differs from the usual
+// one in nothing that is possible need not be followed to the end.
+void Decisions::note_outcome(bool unusual, bool granted) {
   if (!unusual || state_.differs) return;
   if (granted) {
     state_.differs = true;
@@ -132,14 +133,14 @@ void Decisions::wish_came(bool unusual, bool granted) {
 
 bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, Truth& t) {
   bool unusual = false;
-  const bool wish = choose(w, block, &unusual);
-  bool first = wish;
+  const bool preferred = choose(w, block, &unusual);
+  bool first = preferred;
   if (t.term != 0 && (scene_.terms[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
-    first = take(machine, block, t, wish);
+    first = take(machine, block, t, preferred);
   } else if (t.term != 0) {
     machine.facts.set_lanes(t.term, first != t.inverted ? value::kAllLanes : 0);
   }
-  wish_came(unusual, first == wish);
+  note_outcome(unusual, first == preferred);
   if (state_.nothing_new) return false;
   note_guess(t.term);
   scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first);
@@ -147,14 +148,14 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   return true;
 }
 
-// Which way one condition is decided that is wished to lead to a branch's first way, or second: the other one where no
-// numbers are found for that.
+// Decides the condition of a branch such that it goes its first way, or its second one: the other one where no numbers
+// are found for that. Gives which it is.
 bool Decisions::take(warp::Machine& machine, uint32_t block, const Truth& t, bool first) {
   const bool holds = state_.model.holds(t.term) == (first != t.inverted);
-  Patience& patience = state_.patience[{block, first}];
-  const bool tries = holds || patience.has();
+  Backoff& backoff = state_.backoff[{block, first}];
+  const bool tries = holds || backoff.tries();
   const bool granted = tries && state_.model.decide(t.term, first != t.inverted);
-  if (tries && !holds) patience.note(granted);
+  if (tries && !holds) backoff.note(granted);
   if (!granted) {
     first = !first;
     state_.model.decide(t.term, first != t.inverted);

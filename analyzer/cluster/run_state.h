@@ -49,11 +49,11 @@ struct RemoteSignal {
   bool is_copy = false, observed = false;
 };
 
-// Finding numbers for what is not possible costs much, and a loop asks for it each time round: a branch whose wish was
-// refused again and again is asked more and more seldom.
-class Patience {
+// Exponential back-off. To look for numbers that do not exist costs much, and a loop would do so each time round: a
+// branch whose preferred way was refused again and again is asked more and more seldom.
+class Backoff {
 public:
-  bool has() {
+  bool tries() {
     if (pause_ == 0) return true;
     --pause_;
     return false;
@@ -71,12 +71,12 @@ private:
 struct DecisionState {
   explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
 
-  value::Facts facts;                                      // of all warps
-  Model model;                                             // numbers with which all decisions hold
-  std::map<std::pair<uint32_t, bool>, Patience> patience;  // by block, and the way that is wished for
-  unsigned refused = 0;                                    // wishes of the policy alone that the model ruled out
-  bool differs = false;                                    // one was granted
-  bool nothing_new = false;   // what the policy wishes is ruled out: the scenario goes the way that the usual one does
+  value::Facts facts;                                    // of all warps
+  Model model;                                           // numbers with which all decisions hold
+  std::map<std::pair<uint32_t, bool>, Backoff> backoff;  // by block, and the way that the policy prefers
+  unsigned refused = 0;       // times that the model ruled out what this policy prefers and the usual one does not
+  bool differs = false;       // one was granted
+  bool nothing_new = false;   // what the policy prefers is ruled out: the scenario goes the way that the usual one does
   bool chose_trips = false;   // it was decided how often a loop runs
   bool guessed_data = false;  // a decision was about more than parameters
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
