@@ -9,7 +9,7 @@ using cluster::WaitKind;
 using warp::Uncertain;
 
 HangMeaning judge(const Hang& hang, uint32_t threads) {
-  if (is_excused(hang) || hang.blocked.empty()) return {};
+  if (policy_alone_causes(hang) || hang.blocked.empty()) return {};
   const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(),
                                           [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
   if (uninitialised != hang.blocked.end())

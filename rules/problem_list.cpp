@@ -26,7 +26,7 @@ Key key_of(const Problem& p) {
 }
 
 // An arrival that seems to come before its round, where the run cannot tell rounds well enough.
-bool is_excused(const Problem& p) {
+bool cannot_tell_rounds(const Problem& p) {
   if (p.kind != ProblemKind::kTooManyArrivals) return false;
   const auto& a = p.as<cluster::Arrival>();
   if (a.knows_last_round) return false;
@@ -90,7 +90,7 @@ private:
         if (const auto* pair = p.if_shown_by<cluster::AllocPair>();
             pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
           continue;
-        if (!seen.emplace(key_of(p), p.warp.rank & 1).second || is_excused(p)) continue;
+        if (!seen.emplace(key_of(p), p.warp.rank & 1).second || cannot_tell_rounds(p)) continue;
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }

@@ -108,7 +108,7 @@ void ScenarioEnding::note_unwritten_reads() {
   });
   state_.tensor_memory.each_unwritten([&](const TensorMemory::UnwrittenAccess& u, const Operation& read) {
     const auto& ways = state_.decisions.ways;
-    const bool excused =
+    const bool may_be_written_by_loop =
         loop_never_ran ||
         std::any_of(ways.begin(), ways.begin() + static_cast<ptrdiff_t>(u.decided.ways),
                     [&](const auto& way) { return scene_.facts.branches.runs_no_time(way.first, way.second); });
@@ -117,7 +117,7 @@ void ScenarioEnding::note_unwritten_reads() {
     out.alloc = u.alloc;
     out.column = u.offset;
     out.columns = u.columns;
-    out.loop_never_ran = u.decided.zero_trips || (excused && !read.by_commit());
+    out.loop_never_ran = u.decided.zero_trips || (may_be_written_by_loop && !read.by_commit());
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
     scene_.log.add(out, out.loop_never_ran);
   });

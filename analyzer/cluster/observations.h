@@ -275,9 +275,9 @@ struct Hang {
   bool block_is_guess = false;       // nothing states the block
 };
 
-// Whether the scenario's own policy may have made it end like this: a number of rounds or a flag that the kernel is
-// never launched with.
-inline bool is_excused(const Hang& h) {
+// Whether nothing but the scenario's policy may have made it end like this: a number of rounds or a flag that the kernel
+// is never launched with.
+inline bool policy_alone_causes(const Hang& h) {
   return !h.guessed_data && h.policy_may_cause_it;
 }
 // Whether it rests on a cluster that nothing states: others of it may send what is missing.
@@ -288,7 +288,7 @@ inline bool may_lack_ctas(const Hang& h) {
 inline bool may_lack_warps(const Hang& h) {
   const bool lacks_init = std::any_of(h.blocked.begin(), h.blocked.end(),
                                       [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
-  return h.block_is_guess && !h.blocked.empty() && !is_excused(h) && !lacks_init && !may_lack_ctas(h);
+  return h.block_is_guess && !h.blocked.empty() && !policy_alone_causes(h) && !lacks_init && !may_lack_ctas(h);
 }
 
 // An asynchronous operation that no warp of the cluster knows to be complete when all have left.

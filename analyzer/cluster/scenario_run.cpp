@@ -66,14 +66,14 @@ void mark_contradictions(RunState& state) {
   state.log.mark_doubtful_after(contradiction);
 }
 
-Scenario describe(const Scene& scene, const Progress& progress, bool excused) {
+Scenario describe(const Scene& scene, const Progress& progress, bool made_by_policy) {
   RunState& state = scene.state;
   Scenario out;
   out.usual = scene.policy.usual();
   out.idle = state.tensor_memory.operations().empty();
   out.contradictory = state.guesses_contradict;
   out.complete = progress.complete;
-  out.stopped = !out.complete && !state.decisions.nothing_new && !excused;
+  out.stopped = !out.complete && !state.decisions.nothing_new && !made_by_policy;
   out.decisions = std::move(scene.log.decisions());
   out.freed = std::move(state.freed);
   for (const Allocation& a : state.tensor_memory.allocations()) {
@@ -123,7 +123,7 @@ ScenarioResult ScenarioUnderWay::finish() {
   const Hang* hang = hang_of(state_.log);
   ScenarioResult out;
   out.short_of_warps = hang != nullptr && may_lack_warps(*hang);
-  out.scenario = describe(scene_, progress_, hang != nullptr && is_excused(*hang));
+  out.scenario = describe(scene_, progress_, hang != nullptr && policy_alone_causes(*hang));
   out.observed = std::move(state_.log.observed());
   out.uncertain = std::move(state_.log.uncertain());
   out.lines = std::move(state_.log.lines());

@@ -148,7 +148,7 @@ public:
     int64_t offset;  // from the allocation's first column
     Decided decided;
   };
-  // Those that no unordered write excuses.
+  // Those that no write follows which is not ordered with them.
   template <typename F>
   void each_unwritten(F&& f) const {
     for (const UnwrittenAccess& u : unwritten_) {
