@@ -125,6 +125,7 @@ ScenarioResult ScenarioUnderWay::finish() {
   out.short_of_warps = hang != nullptr && may_lack_warps(*hang);
   out.scenario = describe(scene_, progress_, hang != nullptr && policy_alone_causes(*hang));
   out.observed = std::move(state_.log.observed());
+  out.keys = std::move(state_.log.keys());
   out.uncertain = std::move(state_.log.uncertain());
   out.lines = std::move(state_.log.lines());
   out.choices = std::move(state_.decisions.choices);
