@@ -26,9 +26,9 @@ bool can_block(const program::Meaning& m) {
     case program::Action::kTcgen05:
       return ptx::effects_of(m.form).blocks != ptx::Blocks::kNo;
     case program::Action::kMbarrier:
-      return m.mbarrier == program::Mbarrier::kTryWait || m.mbarrier == program::Mbarrier::kTestWait;
+      return m.mbarrier == program::MbarrierAction::kTryWait || m.mbarrier == program::MbarrierAction::kTestWait;
     case program::Action::kBarrier:
-      return m.barrier == program::Barrier::kSync || m.barrier == program::Barrier::kReduce;
+      return m.barrier == program::BarrierAction::kSync || m.barrier == program::BarrierAction::kReduce;
     case program::Action::kClusterBarrier:
       return m.cluster_barrier == program::ClusterBarrier::kWait;
     case program::Action::kNothing:

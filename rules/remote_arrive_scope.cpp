@@ -15,7 +15,8 @@ void check_remote_arrive_scope(Context& context) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kMbarrier || e.lanes == 0) continue;
       const program::Meaning& m = context.meaning(e);
-      const bool arrives = m.mbarrier == program::Mbarrier::kArrive || m.mbarrier == program::Mbarrier::kArriveExpectTx;
+      const bool arrives =
+          m.mbarrier == program::MbarrierAction::kArrive || m.mbarrier == program::MbarrierAction::kArriveExpectTx;
       if (!arrives || !m.remote || m.cluster_scope || said.contains(e.instruction)) continue;
       const auto numbers = context.terms().enumerate(e.address, static_cast<unsigned>(std::countr_zero(e.lanes)), 32);
       if (!numbers || numbers->empty()) continue;

@@ -7,8 +7,8 @@
 namespace tmemlint::cluster {
 
 using program::Arg;
+using program::MbarrierAction;
 using value::Value;
-using MbarrierAction = program::Mbarrier;
 
 MbarrierOperations::Operands MbarrierOperations::operands_of(Execution& e) const {
   Operands o;

@@ -7,7 +7,7 @@
 namespace tmemlint::cluster {
 
 using program::Arg;
-using BarrierAction = program::Barrier;
+using program::BarrierAction;
 
 // --- bar, barrier ---
 

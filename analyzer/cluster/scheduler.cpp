@@ -219,8 +219,9 @@ Outcome Scheduler::execute_event(Execution& e) {
   const Truth guard = e.machine.guard_of(e.step);
   e.lanes = guard.yes | guard.unknown;
   if (e.lanes == 0) return Done{};
-  const bool asks = e.meaning.action == Action::kMbarrier && (e.meaning.mbarrier == program::Mbarrier::kTestWait ||
-                                                              e.meaning.mbarrier == program::Mbarrier::kTryWait);
+  const bool asks =
+      e.meaning.action == Action::kMbarrier && (e.meaning.mbarrier == program::MbarrierAction::kTestWait ||
+                                                e.meaning.mbarrier == program::MbarrierAction::kTryWait);
   if (e.meaning.action != Action::kTcgen05 && !asks) ++state_.progress;
   switch (e.meaning.action) {
     case Action::kTcgen05:

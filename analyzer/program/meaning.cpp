@@ -175,23 +175,24 @@ bool decode_mbarrier(Meaning& m, const Opcode& opcode) {
   m.cluster_scope = opcode.has("cluster");
   m.destinations = 0;
   if (what == "init") {
-    m.mbarrier = Mbarrier::kInit;
+    m.mbarrier = MbarrierAction::kInit;
   } else if (what == "inval") {
-    m.mbarrier = Mbarrier::kInvalidate;
+    m.mbarrier = MbarrierAction::kInvalidate;
   } else if (what == "expect_tx") {
-    m.mbarrier = Mbarrier::kExpectTx;
+    m.mbarrier = MbarrierAction::kExpectTx;
   } else if (what == "complete_tx") {
-    m.mbarrier = Mbarrier::kCompleteTx;
+    m.mbarrier = MbarrierAction::kCompleteTx;
   } else if (what == "arrive") {
-    m.destinations = 1, m.mbarrier = opcode.has("expect_tx") ? Mbarrier::kArriveExpectTx : Mbarrier::kArrive;
+    m.destinations = 1,
+    m.mbarrier = opcode.has("expect_tx") ? MbarrierAction::kArriveExpectTx : MbarrierAction::kArrive;
   } else if (what == "arrive_drop") {
-    m.destinations = 1, m.mbarrier = Mbarrier::kArriveDrop;
+    m.destinations = 1, m.mbarrier = MbarrierAction::kArriveDrop;
   } else if (what == "test_wait") {
-    m.mbarrier = Mbarrier::kTestWait, m.destinations = 1;
+    m.mbarrier = MbarrierAction::kTestWait, m.destinations = 1;
   } else if (what == "try_wait") {
-    m.mbarrier = Mbarrier::kTryWait, m.destinations = 1;
+    m.mbarrier = MbarrierAction::kTryWait, m.destinations = 1;
   } else {
-    m.mbarrier = Mbarrier::kPendingCount, m.destinations = 1;
+    m.mbarrier = MbarrierAction::kPendingCount, m.destinations = 1;
   }
   return true;
 }
@@ -207,13 +208,13 @@ bool decode_barrier(Meaning& m, const Opcode& opcode) {
   }
   m.action = Action::kBarrier;
   if (opcode.has("warp")) {
-    m.barrier = Barrier::kWarp;
+    m.barrier = BarrierAction::kWarp;
   } else if (opcode.has("arrive")) {
-    m.barrier = Barrier::kArrive;
+    m.barrier = BarrierAction::kArrive;
   } else if (opcode.has("red")) {
-    m.barrier = Barrier::kReduce, m.destinations = 1;
+    m.barrier = BarrierAction::kReduce, m.destinations = 1;
   } else {
-    m.barrier = Barrier::kSync;
+    m.barrier = BarrierAction::kSync;
   }
   return true;
 }
@@ -237,7 +238,7 @@ bool decode_asynchronous(Meaning& m, const Opcode& opcode, const Types& types) {
   const std::string_view root = opcode.root;
   if (root == "cp" && opcode.has("mbarrier")) {
     m.action = Action::kMbarrier;
-    m.mbarrier = Mbarrier::kAsyncArrive;
+    m.mbarrier = MbarrierAction::kAsyncArrive;
     m.no_increment = opcode.has("noinc");
     m.destinations = 0;
     return true;

@@ -46,7 +46,7 @@ enum class Action : uint8_t {
 
 enum class MemorySpace : uint8_t { kGeneric, kShared, kLocal, kParam, kConst, kGlobal };
 
-enum class Mbarrier : uint8_t {
+enum class MbarrierAction : uint8_t {
   kInit,
   kInvalidate,
   kArrive,
@@ -59,7 +59,7 @@ enum class Mbarrier : uint8_t {
   kPendingCount,
   kAsyncArrive,  // cp.async.mbarrier.arrive
 };
-enum class Barrier : uint8_t { kSync, kArrive, kReduce, kWarp };
+enum class BarrierAction : uint8_t { kSync, kArrive, kReduce, kWarp };
 enum class ClusterBarrier : uint8_t { kArrive, kWait };
 
 // What atom and red make of the word that they change.
@@ -128,14 +128,14 @@ struct Meaning {
 
   // The protocol.
   ptx::Form form;  // kTcgen05
-  Mbarrier mbarrier = Mbarrier::kInit;
-  Barrier barrier = Barrier::kSync;
+  MbarrierAction mbarrier = MbarrierAction::kInit;
+  BarrierAction barrier = BarrierAction::kSync;
   ClusterBarrier cluster_barrier = ClusterBarrier::kArrive;
   Copy copy;
   bool relaxed = false;        // kMbarrier, kBarrier, kClusterBarrier: orders nothing by itself
   bool remote = false;         // kMbarrier: may be one of another CTA (shared::cluster)
   bool cluster_scope = false;  // kMbarrier: the scope that is written is the cluster
-  bool no_increment = false;   // Mbarrier::kAsyncArrive: the pending count is not raised for it (.noinc)
+  bool no_increment = false;   // MbarrierAction::kAsyncArrive: the pending count is not raised for it (.noinc)
   bool aligned = false;        // all lanes of a warp execute it together
   bool may_leave_cta = false;  // may name another CTA of the cluster, or be about all of them
 

@@ -10,7 +10,7 @@ namespace tmemlint::warp {
 
 using program::Action;
 using program::contains;
-using program::Mbarrier;
+using program::MbarrierAction;
 using value::FactsFilter;
 using value::Op;
 using value::Term;
@@ -189,7 +189,7 @@ void ProtocolSteps::mbarrier(uint32_t n, const Step& step, const Meaning& m, uin
       break;
     }
   }
-  const bool waits = m.mbarrier == Mbarrier::kTestWait || m.mbarrier == Mbarrier::kTryWait;
+  const bool waits = m.mbarrier == MbarrierAction::kTestWait || m.mbarrier == MbarrierAction::kTryWait;
   // Whether a phase is complete is not asked lane by lane: kernels test it in all lanes and go on together.
   machine_.write_unknowns(step, lanes, waits ? Uniformity::kWarp : Uniformity::kLane, n);
 }
