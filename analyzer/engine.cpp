@@ -6,7 +6,7 @@
 
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/confirmation.h"
-#include "rules/facts.h"
+#include "rules/context.h"
 #include "rules/problems.h"
 #include "rules/rule.h"
 

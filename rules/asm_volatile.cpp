@@ -1,5 +1,5 @@
 // tmem-asm-volatile: seen in CUDA sources only, by analyzer/cuda/source_checks.cpp.
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "rules/facts.h"
+#include "rules/context.h"
 #include "rules/problems.h"
 
 namespace tmemlint::rules {

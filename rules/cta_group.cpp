@@ -1,5 +1,5 @@
 // tmem-cta-group: one .cta_group value in a kernel and all it calls (ISA 9.7.16.5).
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

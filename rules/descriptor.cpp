@@ -5,7 +5,7 @@
 #include <map>
 
 #include "analyzer/ptx/descriptor.h"
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

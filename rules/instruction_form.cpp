@@ -1,5 +1,5 @@
 // tmem-instruction-form: instructions that the ISA does not define as written.
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

@@ -2,7 +2,7 @@
 #include <bit>
 #include <map>
 
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "rules/between_warps.h"
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

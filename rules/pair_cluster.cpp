@@ -1,5 +1,5 @@
 // tmem-pair-cluster: a pair needs two CTAs (ISA 9.7.16.5.1).
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

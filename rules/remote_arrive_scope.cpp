@@ -3,7 +3,7 @@
 #include <set>
 
 #include "analyzer/kernel/layout.h"
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

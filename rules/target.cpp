@@ -1,5 +1,5 @@
 // tmem-target: instructions that the module's .target or .version does not have.
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

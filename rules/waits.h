@@ -4,7 +4,7 @@
 #include <bitset>
 #include <unordered_map>
 
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "rules/facts.h"
+#include "rules/context.h"
 
 namespace tmemlint::rules {
 

@@ -1,4 +1,4 @@
-#include "rules/facts.h"
+#include "rules/context.h"
 
 #include <algorithm>
 #include <bit>
