@@ -15,7 +15,7 @@ namespace tmemlint::rules {
 void for_each(Context& context, std::initializer_list<ProblemKind> kinds,
               const std::function<std::optional<Draft>(const Problem&)>& say);
 
-// A finding where the problem is told, with its warp and the decisions of its scenario.
+// A finding at the instruction of the problem, with its warp and the decisions of its scenario.
 Draft draft(const Problem& p, report::Level level, std::string message);
 
 // Whether a decision of the scenario was that a loop goes round once more, or no more, though nothing says so.

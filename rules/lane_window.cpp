@@ -20,7 +20,7 @@ struct Wrong {
   std::vector<const warp::WarpGraph*> warps;
 };
 
-// The lanes that the accesses of an event may start at; empty when they cannot be told.
+// The lanes that the accesses of an event may start at; empty when they are not known.
 std::vector<uint64_t> start_lanes(const Context& context, const warp::Event& e) {
   const auto lane = static_cast<unsigned>(std::countr_zero(e.lanes));
   std::vector<uint64_t> out;

@@ -1,4 +1,4 @@
-// Which of two problems is told where one of them only follows from the other: what has one cause is one finding.
+// Which of two problems is reported where one of them only follows from the other: what has one cause is one finding.
 //
 // The table says it row by row. A problem that some row drops is gone from every rule, so that a new row needs a
 // reason: who changes what the one problem is about must thereby have changed the other one too.

@@ -25,7 +25,7 @@ Key key_of(const Problem& p) {
   return {static_cast<uint32_t>(p.kind), p.at, p.other};
 }
 
-// An arrival that seems to come before its round, where the run cannot tell rounds well enough.
+// Whether an arrival only seems to come before its round, because the run does not know when that round is over.
 bool cannot_tell_rounds(const Problem& p) {
   if (p.kind != ProblemKind::kTooManyArrivals) return false;
   const auto& a = p.as<cluster::Arrival>();

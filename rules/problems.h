@@ -3,7 +3,7 @@
 // The run writes down facts (analyzer/cluster/observations.h). `problems_of` says which problems one of them shows, a
 // function for each kind of observation. `find_problems` does that for a whole run: it leaves out what an unreliable
 // scenario cannot show, makes one problem of what several scenarios show, and drops what only follows from another
-// problem (rules/precedence.h). A rule goes over the kinds that it tells with `for_each` (rules/between_warps.h).
+// problem (rules/precedence.h). A rule goes over the kinds that it reports with `for_each` (rules/between_warps.h).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace tmemlint::rules {
 
 using ptx::kNone;
 
-// Behind each kind: the instruction that it is told at; after the semicolon the other one that it is about. The
+// Behind each kind: the instruction that it is reported at; after the semicolon the other one that it is about. The
 // observations that show it are named in brackets where the kind does not say it.
 enum class ProblemKind : uint8_t {
   // Where an access goes
@@ -88,7 +88,7 @@ Traits traits_of(ProblemKind kind);
 struct Problem {
   ProblemKind kind = ProblemKind::kUnallocated;
   uint32_t at = kNone, other = kNone;  // Module::instructions, as listed at ProblemKind
-  cluster::WarpId warp;                // that it is told of
+  cluster::WarpId warp;                // that the finding is about
   cluster::WarpId other_warp;          // the other one that it is about
   bool certain = false;                // kNotComplete: Judgement::certain
   bool zero_trips = false;             // kUninitialized: shown only with a loop that writes the columns run no time

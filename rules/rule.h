@@ -11,7 +11,7 @@
 
 namespace tmemlint::rules {
 
-class Context;  // facts.h: what a rule may look at, and how it reports
+class Context;  // context.h: what a rule may look at, and how it reports
 
 struct Rule {
   std::string_view id;       // "tmem-lane-window"

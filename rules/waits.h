@@ -8,7 +8,7 @@
 
 namespace tmemlint::rules {
 
-// What an access of one warp touches, from its address on. Empty (columns == 0) when it cannot be told.
+// What an access of one warp touches, from its address on. Empty (columns == 0) when that is not known.
 struct Footprint {
   uint32_t allocation = 0;
   uint32_t lane = 0, lanes = 0;
@@ -43,7 +43,7 @@ private:
   // What a part of a set touches, or may touch: numbers are taken modulo the sizes of the sets.
   struct Outline {
     std::bitset<512> columns;
-    std::bitset<512> addresses;  // of those that touch columns which cannot be told
+    std::bitset<512> addresses;  // of those that touch columns which are not known
     std::bitset<64> allocations;
   };
   static size_t bit_of(const value::Value& address) { return value::hash_with(0, address) % 512; }

@@ -17,7 +17,7 @@ uint32_t AccessOperations::start(const Execution& e) {
   op.id = e.warp.id;
   op.event = e.warp.knowledge.now();
   op.instruction = e.instruction();
-  op.batch = op.instruction;
+  op.first_of_run = op.instruction;
   op.lane = static_cast<uint8_t>(std::countr_zero(e.lanes));
   op.form = e.meaning.form;
   op.lanes = e.lanes;

@@ -35,7 +35,7 @@ FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launc
 }
 
 // The blocks that may do as well as the largest one that was tried, of which `fewest` instructions were not reached.
-// What that block showed tells which ones need not be tried.
+// What the largest block showed says which of the others need not be tried.
 std::vector<uint32_t> candidates(const CompiledKernel& kernel, const FollowedLaunch& largest, size_t fewest) {
   const bool warps_are_the_same = !asks_for_block(kernel) && largest.launch.ctas() == 1;
   std::vector<uint32_t> out;

@@ -21,7 +21,7 @@ struct Touch {
 struct Column {
   std::vector<Touch> touches;
   uint8_t written = 0;  // half windows
-  // The last write, and the last one before it that a commit or wait told apart from it: accesses.
+  // Accesses: the last write, and the last one before it that a commit or wait lies behind.
   uint32_t last_write = kNoAccess, older_write = kNoAccess;
 };
 

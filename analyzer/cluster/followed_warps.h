@@ -55,7 +55,7 @@ private:
 // A cluster is represented by two CTAs, the even and the odd one of a pair.
 FollowedWarps follow_warps(const CompiledKernel& kernel, const kernel::Launch& launch);
 
-// The same warps, some of them (indices) followed once more with the times round loops told apart: for what was found
+// The same warps, some of them (indices) followed once more with the times round loops kept apart: for what was found
 // on a path that joining those times may have made. `changed`: whether that shows anything new.
 FollowedWarps follow_closer(const CompiledKernel& kernel, const kernel::Launch& launch, const FollowedWarps& warps,
                             const std::set<size_t>& which, bool* changed);

@@ -275,8 +275,8 @@ struct Hang {
   bool block_is_guess = false;       // nothing states the block
 };
 
-// Whether nothing but the scenario's policy may have made it end like this: a number of rounds or a flag that the kernel
-// is never launched with.
+// Whether nothing but the scenario's policy may have made it end like this: a number of rounds or a flag that the
+// kernel is never launched with.
 inline bool policy_alone_causes(const Hang& h) {
   return !h.guessed_data && h.policy_may_cause_it;
 }
@@ -348,8 +348,8 @@ struct Scenario {
   std::span<const Decision> decisions_before(const Observed& o) const { return std::span(decisions).first(o.decided); }
 };
 
-// What tells observations of one scenario from each other: of those with the same key the first one is kept. Warps are
-// told apart by the parity of their CTA only.
+// What makes two observations of one scenario the same: of those with the same key the first one is kept. Of a warp
+// only the parity of its CTA counts.
 using ObservationKey = std::array<uint32_t, 6>;
 ObservationKey key_of(const Observation& observation);
 

@@ -205,10 +205,10 @@ void TensorMemory::note_write(Column& column, uint32_t id) {
   if (column.last_write != kNoAccess) {
     Operation& mine = operations_[accesses_[id].operation];
     const Operation& last = operations_[accesses_[column.last_write].operation];
-    const bool same_batch =
+    const bool same_run =
         last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
-    if (same_batch) {
-      mine.batch = last.batch;
+    if (same_run) {
+      mine.first_of_run = last.first_of_run;
     } else {
       column.older_write = column.last_write;
     }
@@ -274,7 +274,7 @@ void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_
   pair.order = order_of(w, a);
   pair.order.same_lane = same_warp && a.lane == x.lane;
   pair.order.pipelined = pipelined;
-  pair.first_of_run = a.batch;
+  pair.first_of_run = a.first_of_run;
   pair.within_cta = a.id.rank == x.id.rank && rank == x.id.rank;
   pair.earlier_saw_a_write = earlier.saw_a_write;
   pair.later_knows_older_write = knows_older;

@@ -25,8 +25,8 @@ struct Operation {
   WarpId id;           // of the same warp
   uint32_t event = 0;  // of the warp's clock: its issue
   uint32_t instruction = kNone;
-  uint32_t batch = kNone;  // instruction of the first operation of its run over the same columns
-  uint8_t lane = 0;        // that issued it (mma, cp, shift)
+  uint32_t first_of_run = kNone;  // instruction of the first operation of its run over the same columns
+  uint8_t lane = 0;               // that issued it (mma, cp, shift)
   ptx::Form form;
   std::optional<uint32_t> idesc;  // of an mma, when known
   uint32_t d_column = kNone;      // of an mma's accumulator

@@ -21,9 +21,9 @@
 
 namespace tmemlint::cluster {
 
-// What a warp knows of the events of all warps of the cluster, and what it tells them. Synchronisation orders memory
-// accesses; tcgen05 operations are ordered by it too, but for relaxed arrives and waits, which need the tcgen05 fences
-// beside them (ISA 9.7.16.6.4). The strict level is what would be known if every synchronisation needed them.
+// What a warp knows of the events of all warps of the cluster, and what it hands on to them. Synchronisation orders
+// memory accesses; tcgen05 operations are ordered by it too, but for relaxed arrives and waits, which need the tcgen05
+// fences beside them (ISA 9.7.16.6.4). The strict level is what would be known if every synchronisation needed them.
 class WarpKnowledge {
 public:
   WarpKnowledge() = default;
