@@ -13,8 +13,8 @@
 namespace tmemlint::cli {
 namespace {
 
-// What is there decides; else a name that ends in .json is a file's, and any other is that of a folder, since Clang's
-// tools look for compile_commands.json in one.
+// Whether --out names a folder: one that exists, or, if nothing of that name exists, any name that does not end in
+// .json. Clang's tools look for compile_commands.json in a folder.
 bool names_folder(const std::string& out) {
   std::error_code ignored;
   if (out.empty()) return false;

@@ -51,7 +51,7 @@ std::string lines(const std::vector<ptx::DescriptorField>& fields) {
   return out;
 }
 
-// What is said whatever the target is: the command knows none.
+// What the checks find on every target: --decode-descriptor is not told any.
 template <typename Judge>
 std::string illegal(Judge judge) {
   std::vector<std::string> always = judge(ptx::targets().front().name);

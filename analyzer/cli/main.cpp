@@ -150,14 +150,14 @@ std::string find_roots(const Command& command, const Sources& sources, const std
   }
   roots.add_repository_of(".");
   for (const std::string& named : sources.files()) roots.add_input(named);
-  // What a compiler reads for a CUDA source was found by the user's own flags.
+  // The user named a CUDA source, and its compiler flags name its headers: the source's repository may be shown.
   for (const std::string& file : files) {
     if (sources.is_source(file)) roots.add_repository_of(file);
   }
   return {};
 }
 
-// What must not happen to an input; empty when it does not.
+// Says which output would overwrite an input; empty when none would.
 std::string overwritten(const Command& command, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (!command.output.empty() && same_file(file, command.output)) return "--output would overwrite the input " + file;
@@ -242,8 +242,8 @@ int run(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
 #ifdef __GLIBC__
-  // Tables that are outgrown go back to the system at once, and little is kept in store: a file's analysis takes a few
-  // megabytes, of which that would be a tenth.
+  // Blocks of this size are given back to the system when they are freed, and little memory is asked for in advance:
+  // a file's analysis takes a few megabytes, and glibc's defaults would add a tenth.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   mallopt(M_TOP_PAD, 4096);
 #endif

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As short as it can be named from here.
+// The path of a command's source, relative to the current folder if it lies below that.
 std::string named_from_here(const cuda::CompileCommand& command) {
   fs::path path(command.file);
   if (path.is_relative()) path = fs::path(command.directory) / path;

@@ -11,7 +11,7 @@ std::string_view path_of(const Place& place) {
   return place.text ? std::string_view(place.text->path()) : "";
 }
 
-// Where two findings are "at the same place" for a reader of the PTX.
+// Two findings with the same key are at the same place for a reader of the PTX.
 auto ptx_key(const Place& place) {
   return std::tuple(path_of(place), place.span.begin, place.span.end);
 }

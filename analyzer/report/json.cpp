@@ -27,7 +27,7 @@ void add_place(Json& json, const Place& place) {
   json.update(position_json(place.text ? place.text->path() : "", place.text.get(), place.span));
 }
 
-// After the keys of its owner, since it is the longest.
+// The author's position, as the last key of a finding, related place or incomplete place: it is the longest one.
 void add_source(Json& json, const Place& place) {
   if (!has_source_line(place)) return;
   Json source = position_json(place.source);

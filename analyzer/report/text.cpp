@@ -134,7 +134,7 @@ private:
              (loud ? paint(Color::kBold, message) : std::string(message)) + std::string(rule));
   }
 
-  // A step of the path is one line: what stands there is not what is to be changed.
+  // A step of a finding's path is one line, without the source: nothing is to be changed there.
   void step(const Place& at, const std::string& message) {
     const bool there =
         has_source_line(at) && (sources_.line(at.source).has_value() || sources_.is_outside(at.source.file));
@@ -151,7 +151,7 @@ private:
              std::string_view rule) {
     const bool known = has_source_line(at);
     const auto source_line = known ? sources_.line(at.source) : std::nullopt;
-    // A file outside what may be shown is there all the same: the place keeps its line, without the text.
+    // Of a file that exists but may not be shown, the position is printed and the line is not.
     if (source_line || (known && sources_.is_outside(at.source.file))) {
       head(position_text(at.source), level, color, message, rule);
       if (source_line) {
