@@ -13,7 +13,7 @@ namespace {
 std::optional<uint64_t> most_added(const value::Terms& terms, const value::Value& address, unsigned lane,
                                    unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
-  if (((address.plain >> lane) & 1) != 0) return 0;
+  if (((address.without_base >> lane) & 1) != 0) return 0;
   uint64_t all = 0;
   for (const value::Terms::Part part : terms.parts(address.base)) {
     const value::Term& term = terms[part.term];

@@ -48,7 +48,7 @@ TmemAddress Context::tmem_address(const Value& value, uint32_t lanes) const {
   if (lanes == 0) return out;
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   const uint64_t number = value::truncate(terms().number_in(value, lane), 32);
-  const bool based = value.base != 0 && ((value.plain >> lane) & 1) == 0;
+  const bool based = value.base != 0 && ((value.without_base >> lane) & 1) == 0;
   const ptx::TmemCell cell = ptx::decode_tmem_address(static_cast<uint32_t>(number));
   out.lane = cell.lane;
   out.column = cell.column;

@@ -76,7 +76,7 @@ private:
   Bits of_value(const Value& value, unsigned depth) {
     const Bits number = Bits::of(value.number);
     if (value.base == 0) return number;
-    if (value.plain != 0 || value.table != 0) return {};
+    if (value.without_base != 0 || value.table != 0) return {};
     return number + of_term(value.base, depth);
   }
 

@@ -197,8 +197,8 @@ TEST_F(Example, Values) {
     const program::Arg& to = p.args[p.steps[s].first_arg];
     const value::Value& v = machine.registers[to.ref];
     out += name(p.steps[s].instruction) + "  r" + std::to_string(to.ref) + " = {base " + std::to_string(v.base) +
-           ", number " + std::to_string(v.number) + ", table " + std::to_string(v.table) + ", plain " +
-           std::to_string(v.plain) + "}  " + describe(v) + "\n";
+           ", number " + std::to_string(v.number) + ", table " + std::to_string(v.table) + ", without_base " +
+           std::to_string(v.without_base) + "}  " + describe(v) + "\n";
   }
   expect_in_document(out);
 }

@@ -72,11 +72,11 @@ TEST(Pipelined, MmaBehindMmaOnOneAccumulator) {
   // Another N, another M, another kind, another accumulator, the other group.
   EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08100490), Role::kAccumulator));
   EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x04200490), Role::kAccumulator));
-  EXPECT_FALSE(
-      executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::1.kind::tf32"), Role::kAccumulator));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::1.kind::tf32"),
+                                 Role::kAccumulator));
   EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 8), Role::kAccumulator));
-  EXPECT_FALSE(
-      executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::2.kind::f16"), Role::kAccumulator));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::2.kind::f16"),
+                                 Role::kAccumulator));
   // What the first one computes is the second one's A.
   EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 128), Role::kOperandA));
 }
@@ -87,7 +87,8 @@ TEST(Pipelined, CpAndShiftAroundMma) {
   EXPECT_TRUE(executes_in_order(operation(kCp), Role::kData, operation(kMmaF16), Role::kOperandA));
   EXPECT_TRUE(executes_in_order(operation(kShift), Role::kData, operation(kMmaF16), Role::kAccumulator));
   EXPECT_TRUE(executes_in_order(operation(kMmaF16), Role::kAccumulator, operation(kShift), Role::kData));
-  EXPECT_TRUE(executes_in_order(operation(kShift), Role::kData, operation("tcgen05.cp.cta_group::1.4x256b"), Role::kData));
+  EXPECT_TRUE(
+      executes_in_order(operation(kShift), Role::kData, operation("tcgen05.cp.cta_group::1.4x256b"), Role::kData));
   EXPECT_FALSE(executes_in_order(operation(kShift), Role::kData, operation(kCp), Role::kData));
   EXPECT_FALSE(executes_in_order(operation(kMmaF16), Role::kScale, operation(kCp), Role::kData));
   EXPECT_FALSE(executes_in_order(operation(kMmaF16), Role::kAccumulator, operation(kCp), Role::kData));
@@ -98,8 +99,10 @@ TEST(Pipelined, LoadsAndStoresAreInNoPair) {
   using Role = ptx::TmemRole;
   for (const char* const other : {kMmaF16, kCp, kShift, kLd, kSt}) {
     for (const char* const access : {kLd, kSt}) {
-      EXPECT_FALSE(executes_in_order(operation(other), Role::kData, operation(access), Role::kData)) << other << ", " << access;
-      EXPECT_FALSE(executes_in_order(operation(access), Role::kData, operation(other), Role::kData)) << access << ", " << other;
+      EXPECT_FALSE(executes_in_order(operation(other), Role::kData, operation(access), Role::kData))
+          << other << ", " << access;
+      EXPECT_FALSE(executes_in_order(operation(access), Role::kData, operation(other), Role::kData))
+          << access << ", " << other;
     }
   }
 }

@@ -100,7 +100,7 @@ Value Arithmetic::apply_anew(Operation o, const Value* args, unsigned count) {
   bool lanes = false;
   for (unsigned n = 0; n < count; ++n) {
     known = known && args[n].known();
-    mixed = mixed || args[n].plain != 0;
+    mixed = mixed || args[n].without_base != 0;
     lanes = lanes || args[n].table != 0;
   }
   if (known) return apply_by_lane(store_.tables(), o, args, count);
@@ -181,7 +181,7 @@ Value Arithmetic::sum(const Value& a, const Value& b, uint64_t factor, unsigned 
   if (factor == 1 && a.base != 0 && b.base != 0 && out.base != 0) {
     note_commutative(store_, out.base, Value::of_term(a.base), Value::of_term(b.base));
   }
-  out.plain = out.base == 0 ? 0 : (a.base != 0 ? a.plain : b.plain);
+  out.without_base = out.base == 0 ? 0 : (a.base != 0 ? a.without_base : b.without_base);
   if (a.table == 0 && b.table == 0) {
     out.number = truncate(a.number + b.number * factor, width);
     return out;
@@ -204,7 +204,7 @@ Value Arithmetic::sum(const Value& a, const Value& b, uint64_t factor, unsigned 
 Value Arithmetic::scale(const Value& a, uint64_t factor, unsigned width) {
   Value zero;
   Value out = sum(zero, a, factor, width);
-  out.plain = out.base == 0 ? 0 : a.plain;
+  out.without_base = out.base == 0 ? 0 : a.without_base;
   return out;
 }
 

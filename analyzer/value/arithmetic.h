@@ -23,7 +23,7 @@ public:
 
   // --- what `apply` and the simplifications are made of ---
 
-  // a + b * factor and a * factor, as linear forms modulo 2^width. At most one of a and b may have plain lanes.
+  // a + b * factor and a * factor, as linear forms modulo 2^width. At most one of a and b may have lanes without base.
   Value sum(const Value& a, const Value& b, uint64_t factor, unsigned width);
   Value scale(const Value& a, uint64_t factor, unsigned width);
   // 1 - t of a truth value.

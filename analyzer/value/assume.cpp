@@ -138,7 +138,7 @@ Value resolve(Terms& terms, const Facts& facts, const Value& value) {
     const Fact* fact = facts.find(p.base);
     if (fact == nullptr || !fact->decided()) break;
     const Value arm = fact->interval.low != 0 ? term.args[1] : term.args[2];
-    if (v.plain != 0 || arm.plain != 0) break;
+    if (v.without_base != 0 || arm.without_base != 0) break;
     Value rest = v;
     rest.base = 0;
     v = terms.apply({Op::kAdd, term.width, false, 0}, arm, rest);

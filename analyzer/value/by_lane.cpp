@@ -172,7 +172,7 @@ std::optional<Value> by_choice(Arithmetic& terms, Operation o, const Value* args
     side[place] = terms.sum(rest, sides[n], choice.coefficient, width);
     results[n] = terms.apply(o, side, count);
     const Value& r = results[n];
-    if (r.plain != 0 || terms[r.base].uniformity == Uniformity::kLane || r.table != results[1].table) {
+    if (r.without_base != 0 || terms[r.base].uniformity == Uniformity::kLane || r.table != results[1].table) {
       return std::nullopt;
     }
   }
@@ -195,7 +195,7 @@ Value by_groups(Arithmetic& terms, Operation o, const Value* args, unsigned coun
     Value part[4];
     for (unsigned n = 0; n < count; ++n) part[n] = terms.store().lane(args[n], first);
     const Value result = terms.apply(o, part, count);
-    const uint32_t before = out.base == 0 || out.plain == kAllLanes ? 0 : out.base;
+    const uint32_t before = out.base == 0 || out.without_base == kAllLanes ? 0 : out.base;
     if (groups != 0 && result.base != 0 && before != 0 && result.base != before)
       return terms.make_operation(o, args, count);
     out = groups == 0 ? result : blend(terms.store(), group, result, out, 0, 0, o.width);
@@ -209,11 +209,11 @@ Value blend(TermStore& terms, uint32_t mask, const Value& on, const Value& off, 
             unsigned width) {
   if (mask == kAllLanes || on == off) return on;
   if (mask == 0) return off;
-  // A base counts where it is not plain; sides without a base are plain everywhere.
-  const uint32_t on_plain = on.base == 0 ? kAllLanes : on.plain;
-  const uint32_t off_plain = off.base == 0 ? kAllLanes : off.plain;
-  const uint32_t on_based = mask & ~on_plain;
-  const uint32_t off_based = ~mask & ~off_plain;
+  // A side without a base has no base in any lane.
+  const uint32_t on_without_base = on.base == 0 ? kAllLanes : on.without_base;
+  const uint32_t off_without_base = off.base == 0 ? kAllLanes : off.without_base;
+  const uint32_t on_based = mask & ~on_without_base;
+  const uint32_t off_based = ~mask & ~off_without_base;
   if (on_based != 0 && off_based != 0 && on.base != off.base) {
     return terms.opaque(site, 0x626c656e64u, Uniformity::kLane, loops, width, 0);
   }
@@ -223,13 +223,14 @@ Value blend(TermStore& terms, uint32_t mask, const Value& on, const Value& off, 
   const uint32_t based = on_based | off_based;
   if (based != 0) {
     out.base = on_based != 0 ? on.base : off.base;
-    out.plain = ~based;
+    out.without_base = ~based;
   }
   return out;
 }
 
 std::optional<Value> butterfly(Arithmetic& terms, const Value& value, unsigned bit_of_lane) {
-  if (value.base == 0 || value.table != 0 || value.plain != 0 || !std::has_single_bit(bit_of_lane)) return std::nullopt;
+  if (value.base == 0 || value.table != 0 || value.without_base != 0 || !std::has_single_bit(bit_of_lane))
+    return std::nullopt;
   if ((terms.store().symmetric(value) & bit_of_lane) != 0) return value;
   const Value base = Value::of_term(value.base);
   Value out = terms.make_operation({Op::kButterfly, terms[value.base].width, false, bit_of_lane}, &base, 1);

@@ -141,7 +141,7 @@ void note_commutative(TermStore& terms, uint32_t term, const Value& a, const Val
     const Term& t = terms[other.base];
     if (t.kind != TermKind::kPure || t.operation.op != Op::kButterfly) return 0;
     const bool same = t.args[0].base == of.base && other.number == of.number && of.table == 0 && other.table == 0 &&
-                      of.plain == 0 && other.plain == 0;
+                      of.without_base == 0 && other.without_base == 0;
     return same ? static_cast<uint8_t>(t.operation.aux) : 0;
   };
   if (terms[term].uniformity != Uniformity::kLane) return;

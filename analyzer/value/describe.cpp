@@ -45,7 +45,7 @@ std::string describe(const TermStore& terms, const Value& value) {
   }
   if (value.base == 0 || value.number != 0) add(std::to_string(value.number));
   if (value.table != 0) add("by lane");
-  if (value.plain != 0) out += ", only in lanes " + hexadecimal(~value.plain);
+  if (value.without_base != 0) out += ", only in lanes " + hexadecimal(~value.without_base);
   return out;
 }
 

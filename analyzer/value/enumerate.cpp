@@ -7,7 +7,7 @@ namespace tmemlint::value {
 
 std::optional<std::vector<uint64_t>> Enumerator::enumerate(const Value& value, unsigned lane, unsigned width,
                                                            const JoinFilter* filter, size_t most) {
-  if (value.base == 0 || ((value.plain >> lane) & 1) != 0) {
+  if (value.base == 0 || ((value.without_base >> lane) & 1) != 0) {
     return std::vector<uint64_t>{truncate(terms_.tables().number_in(value, lane), width)};
   }
   if (listings_ != terms_.listings_version()) {
@@ -71,7 +71,7 @@ bool Enumerator::collect(uint32_t base) {
 bool Enumerator::collect_from(const Term& term, uint32_t base, unsigned depth) {
   const auto all = [&](const auto& values) {
     return std::all_of(values.begin(), values.end(),
-                       [&](const Value& v) { return v.plain == 0 && collect_joins(v.base, depth + 1); });
+                       [&](const Value& v) { return v.without_base == 0 && collect_joins(v.base, depth + 1); });
   };
   switch (term.kind) {
     case TermKind::kJoin:
@@ -150,7 +150,7 @@ uint64_t Enumerator::evaluate_base(uint32_t base, unsigned lane) {
 
 uint64_t Enumerator::evaluate(const Value& value, unsigned lane) {
   uint64_t n = terms_.tables().number_in(value, lane);
-  if (value.base != 0 && ((value.plain >> lane) & 1) == 0) n += evaluate_base(value.base, lane);
+  if (value.base != 0 && ((value.without_base >> lane) & 1) == 0) n += evaluate_base(value.base, lane);
   return n;
 }
 

@@ -59,7 +59,7 @@ void TermStore::add_symmetric(Term& term, uint8_t bits_of_lane) {
 
 uint8_t TermStore::symmetric(const Value& value) const {
   constexpr uint8_t kAllBits = kLanes - 1;
-  if (value.table != 0 || value.plain != 0) return 0;
+  if (value.table != 0 || value.without_base != 0) return 0;
   if (value.base == 0 || terms_[value.base].uniformity != Uniformity::kLane) return kAllBits;
   return terms_[value.base].symmetric;
 }
@@ -67,9 +67,9 @@ uint8_t TermStore::symmetric(const Value& value) const {
 bool TermStore::uniform(const Value& value, uint32_t mask) const {
   if (mask == 0 || (mask & (mask - 1)) == 0) return true;
   if (value.base != 0) {
-    const uint32_t plain = value.plain & mask;
-    if (plain != 0 && plain != mask) return false;
-    if (plain == 0 && terms_[value.base].uniformity == Uniformity::kLane) return false;
+    const uint32_t without = value.without_base & mask;
+    if (without != 0 && without != mask) return false;
+    if (without == 0 && terms_[value.base].uniformity == Uniformity::kLane) return false;
   }
   if (value.table == 0) return true;
   const auto first = static_cast<unsigned>(std::countr_zero(mask));
@@ -81,7 +81,7 @@ bool TermStore::uniform(const Value& value, uint32_t mask) const {
 
 uint64_t TermStore::zero_bits(const Value& value, unsigned lane) const {
   const uint64_t n = tables_.number_in(value, lane);
-  if (value.base == 0 || ((value.plain >> lane) & 1) != 0) return ~n;
+  if (value.base == 0 || ((value.without_base >> lane) & 1) != 0) return ~n;
   const uint64_t ones = ~terms_[value.base].zero_bits;
   if (ones == 0) return ~n;
   // Below the base's lowest possible one the number shows through; above the highest only if no carry can get there.
@@ -101,7 +101,7 @@ uint64_t TermStore::zero_bits(const Value& value, unsigned lane) const {
 uint64_t TermStore::ones_of(const Value& value) const {
   // The sum of what has no bits in common.
   uint64_t ones = tables_.number_in(value, 0);
-  bool apart = value.plain == 0;
+  bool apart = value.without_base == 0;
   for (const Summand part : summands(value.base)) {
     const auto starts = starts_.find(part.term);
     const uint64_t own = (starts != starts_.end() ? starts->second : ~terms_[part.term].zero_bits) * part.coefficient;

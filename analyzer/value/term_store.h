@@ -66,12 +66,12 @@ public:
   Value lane(const Value& value, unsigned lane) const {
     Value out;
     out.number = tables_.number_in(value, lane);
-    if (((value.plain >> lane) & 1) == 0) out.base = value.base;
+    if (((value.without_base >> lane) & 1) == 0) out.base = value.base;
     return out;
   }
   Summands summands(uint32_t base) const { return {base, terms_[base]}; }
   Uniformity uniformity(const Value& value) const {
-    if (value.table != 0 || value.plain != 0) return Uniformity::kLane;
+    if (value.table != 0 || value.without_base != 0) return Uniformity::kLane;
     return value.base == 0 ? Uniformity::kCta : terms_[value.base].uniformity;
   }
   bool uniform(const Value& value, uint32_t mask) const;
@@ -105,7 +105,7 @@ uint32_t TermStore::intern(const Content& c, Fill&& fill) {
   mix(c.part);
   for (size_t n = 0; n < c.arg_count; ++n) {
     mix(c.args[n].base | (static_cast<uint64_t>(c.args[n].table) << 32));
-    mix(c.args[n].number ^ (static_cast<uint64_t>(c.args[n].plain) << 32));
+    mix(c.args[n].number ^ (static_cast<uint64_t>(c.args[n].without_base) << 32));
     if (c.coefficients != nullptr) mix(c.coefficients[n]);
   }
   const uint32_t known = index_.find(h, [&](uint32_t found) {

@@ -42,14 +42,14 @@ constexpr uint64_t kLargestStep = 0xffff;  // that is a number
 
 // A lane in which a value is more than a number, if there is one.
 unsigned based_lane(const Value& v) {
-  return v.plain == value::kAllLanes ? 0 : static_cast<unsigned>(std::countr_zero(~v.plain));
+  return v.without_base == value::kAllLanes ? 0 : static_cast<unsigned>(std::countr_zero(~v.without_base));
 }
 
 }  // namespace
 
 Value Joins::joined(const MeetingPlace& at, const std::optional<Value>& a, const Value& b, const Facts& facts) {
   const auto has_uniform_rest = [&](const Value& v) {
-    return v.plain == 0 && v.table == b.table && terms_[v.base].uniformity != Uniformity::kLane;
+    return v.without_base == 0 && v.table == b.table && terms_[v.base].uniformity != Uniformity::kLane;
   };
   if (b.table == 0 || !has_uniform_rest(b) || (a && !has_uniform_rest(*a))) return joined_base(at, a, b, facts);
   const Value lanes = terms_.from_lanes(terms_.offsets(b), at.width);
@@ -98,7 +98,7 @@ Joins::Shape Joins::shape_of(const MeetingPlace& at, const std::optional<Value>&
   const auto look_at = [&](const Value& v) {
     if (terms_.uniformity(v) == Uniformity::kLane) out.uniformity = Uniformity::kLane;
     uint64_t own = v.table != 0 ? ~uint64_t{0} : ~terms_.zero_bits(v, based_lane(v));
-    if (v.plain != 0) own |= v.number;
+    if (v.without_base != 0) own |= v.number;
     ones |= own;
     reach |= (own & ~kStageBits) == 0 ? own : bits_of_all(v, own, facts, at);
     small = small && is_small(v, own);
@@ -145,7 +145,7 @@ bool Joins::counts_up(const Value& value, uint64_t site, uint64_t place, uint64_
 
 // Whether a value, but for one of its terms, is what a counter may go up by.
 bool Joins::is_step(const Value& value, uint64_t bit, uint32_t except) const {
-  if (value.number > kLargestStep || value.table != 0 || value.plain != 0) return false;
+  if (value.number > kLargestStep || value.table != 0 || value.without_base != 0) return false;
   uint64_t most = value.number;
   for (const Terms::Part part : terms_.parts(value.base)) {
     const Term& term = terms_[part.term];
@@ -164,7 +164,7 @@ bool Joins::is_step(const Value& value, uint64_t bit, uint32_t except) const {
 uint64_t Joins::bits_of_all(const Value& value, uint64_t own, const Facts& facts, const MeetingPlace& at) const {
   if (value.base == 0 || value.table != 0) return own;
   if (const auto numbers = terms_.enumerate(value, based_lane(value), at.width, FactsFilter(terms_, facts))) {
-    uint64_t bits = value.plain != 0 ? value.number : 0;
+    uint64_t bits = value.without_base != 0 ? value.number : 0;
     for (uint64_t n : *numbers) bits |= n;
     return bits & own;
   }

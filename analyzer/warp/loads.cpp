@@ -101,7 +101,7 @@ std::optional<Value> Loading::load_listed(const Value& address, unsigned index) 
   const Value& first = words.front();
   if (std::all_of(words.begin(), words.end(), [&](const Value& w) { return w == first; })) return first;
   const bool one_base = std::all_of(words.begin(), words.end(), [&](const Value& w) {
-    return w.base == first.base && w.table == 0 && w.plain == first.plain;
+    return w.base == first.base && w.table == 0 && w.without_base == first.without_base;
   });
   // One base and another offset each (stages of one allocation): the offset is what is listed.
   const unsigned width = bytes() * 8;

@@ -131,7 +131,7 @@ Truth Machine::truth_of(const Value& p, uint32_t lanes) {
     ((p.number & 1) != 0 ? out.yes : out.no) = lanes;
     return out;
   }
-  const uint32_t based = p.base == 0 ? 0 : lanes & ~p.plain;
+  const uint32_t based = p.base == 0 ? 0 : lanes & ~p.without_base;
   for (uint32_t rest = lanes & ~based; rest != 0; rest &= rest - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(rest));
     ((terms_.number_in(p, l) & 1) != 0 ? out.yes : out.no) |= 1u << l;

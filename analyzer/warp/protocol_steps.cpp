@@ -301,7 +301,7 @@ void ProtocolSteps::alloc(uint32_t n, const Value& slot, const Value& columns, b
 
 void ProtocolSteps::dealloc(const Value& address) {
   change_holdings([&](Holdings& h) {
-    if (address.base != 0 && terms_[address.base].kind == TermKind::kAllocation && address.plain == 0) {
+    if (address.base != 0 && terms_[address.base].kind == TermKind::kAllocation && address.without_base == 0) {
       Held& held = held_of(h.held, address.base);
       if (held.step == kNone) {
         held.foreign = true;

@@ -32,7 +32,7 @@ void Rounds::set_count(Facts& facts, uint32_t head, bool is_second) {
 }
 
 uint64_t Rounds::growth(const Value& value, uint32_t head, uint64_t bit) {
-  if (value.plain != 0) return 0;
+  if (value.without_base != 0) return 0;
   const uint32_t rounds = count(head).base;
   uint64_t out = 0;
   for (const Terms::Part part : terms_.parts(value.base)) {
@@ -71,7 +71,7 @@ void Rounds::keep_facts(Facts& facts, const Facts& before, uint32_t head, uint64
     if (!counter || !known) continue;
     const Value now = terms_.apply(o, args, 2);
     const Terms::Parts parts = terms_.parts(now.base);
-    if (parts.size() != 1 || now.table != 0 || now.plain != 0) continue;
+    if (parts.size() != 1 || now.table != 0 || now.without_base != 0) continue;
     const bool inverse = parts[0].coefficient != 1;
     assume(terms_, facts, parts[0].term, (fact.interval.low != 0) != inverse);
   }

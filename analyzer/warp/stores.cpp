@@ -30,7 +30,7 @@ constexpr unsigned kLargestVector = 16;
 
 // Whether a value is data: another unknown in each of the lanes.
 bool holds_data(const Terms& terms, const Value& value, uint32_t lanes) {
-  return value.base != 0 && (value.plain & lanes) == 0 && terms[value.base].uniformity == Uniformity::kLane;
+  return value.base != 0 && (value.without_base & lanes) == 0 && terms[value.base].uniformity == Uniformity::kLane;
 }
 
 // One store of a word by some lanes.
