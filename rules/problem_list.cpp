@@ -69,7 +69,10 @@ private:
         doubtful_.try_emplace(key_of(p), p.at == kNone ? p.other : p.at);
         continue;
       }
-      if (idle && !traits_of(p.kind).about_allocation) continue;
+      if (idle && !traits_of(p.kind).about_allocation) {
+        out_.uses.count(assumptions::Id::kIdleCta);
+        continue;
+      }
       if (contradicts && p.kind == ProblemKind::kLeftAllocated) continue;
       add(std::move(p));
     }
@@ -90,7 +93,11 @@ private:
         if (const auto* pair = p.if_shown_by<cluster::AllocPair>();
             pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
           continue;
-        if (!seen.emplace(key_of(p), p.warp.rank & 1).second || is_excused(p)) continue;
+        if (!seen.emplace(key_of(p), p.warp.rank & 1).second) continue;
+        if (is_excused(p)) {
+          out_.uses.count(assumptions::Id::kExcusedArrival);
+          continue;
+        }
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }

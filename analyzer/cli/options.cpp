@@ -118,6 +118,8 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
       ->option_text("ID")
       ->allow_extra_args(false);
   app.add_flag("--list-rules", command.list_rules, "List all rules (text, or --format json)");
+  app.add_flag("--list-assumptions", command.list_assumptions,
+               "List what the analysis assumes, and its limits (text, or --format json)");
   app.add_option("--explain", command.explain, "Print the page of a rule")->option_text("RULE");
   app.add_option("--decode-descriptor", command.decode, "Print the fields of a descriptor, decimal or 0x...")
       ->option_text("idesc|smem VALUE")
@@ -189,8 +191,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
     }
     return command;
   }
-  if (command.list_rules || !command.explain.empty()) {
-    if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
+  if (command.list_rules || command.list_assumptions || !command.explain.empty()) {
+    if (command.format == Format::kSarif)
+      return usage_error("--list-rules, --list-assumptions and --explain know no SARIF");
     return command;
   }
   if (command.files.empty() && command.database.empty()) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/global_words.h"
 #include "analyzer/cluster/scenario_run.h"
 
@@ -12,16 +13,16 @@ namespace tmemlint::cluster {
 namespace {
 
 // Branches and selections that are decided the other way, one scenario each.
-constexpr size_t kMostFlips = 16;
+constexpr size_t kMostFlips = assumptions::kFlips;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
-constexpr uint64_t kTimesUsual = 4;
-constexpr uint64_t kMoreThanUsual = 4000;
+constexpr uint64_t kTimesUsual = assumptions::kTimesTheUsualCost;
+constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
 
 // Runs the scenarios of a kernel: the usual one, then those that decide one thing another way.
 class Scenarios {
 public:
   Scenarios(const KernelFacts& facts, const JointSetting& setting, uint32_t first_instruction)
-      : facts_(facts), setting_(setting), first_instruction_(first_instruction) {}
+      : facts_(facts), setting_(setting), first_instruction_(first_instruction), uses_(facts.kernel.terms->uses()) {}
 
   Joint run() {
     const ScenarioResult usual = run_one({});
@@ -41,6 +42,7 @@ private:
       if (occasions == usual.other_trips.end() || (trips == 0 && !after_one.contains(0))) continue;
       Policy p;
       p.trips = trips;
+      uses_.count(assumptions::Id::kOtherRounds);
       p.occasions = occasions->second;
       ScenarioResult result = run_one(p);
       if (trips == 1) after_one = std::move(result.other_trips);
@@ -93,7 +95,10 @@ private:
     spent_ += result.cost;
     if (usual_cost_ == 0) usual_cost_ = result.cost;
     if (result.over_budget && most == rest) unfinished_ = true;
-    if (result.over_budget && most != rest) ++cut_short_;
+    if (result.over_budget && most != rest) {
+      ++cut_short_;
+      uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
+    }
     out_.asked += result.asked + result.uncertain.size();
     out_.decided += result.decided;
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
@@ -123,12 +128,14 @@ private:
 
   void note_what_was_left_out(size_t choices, size_t untried) {
     std::vector<std::string> reasons;
+    if (unfinished_) uses_.count(assumptions::Id::kStepsOfAllScenarios);
     if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
     if (cut_short_ != 0 && !unfinished_) {
       reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
                         " cut short for the others");
     }
     if (untried != 0) {
+      uses_.count(assumptions::Id::kFlips, untried);
       reasons.push_back("of " + std::to_string(choices) + " unknown conditions " + std::to_string(untried) +
                         " were taken one way");
     }
@@ -149,6 +156,7 @@ private:
   const KernelFacts& facts_;
   const JointSetting setting_;
   const uint32_t first_instruction_;  // of those of tcgen05
+  assumptions::Uses& uses_;
   Joint out_;
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come
@@ -164,6 +172,7 @@ Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, co
   const KernelFacts facts(kernel, launch);
   const uint32_t first = kernel.tcgen05.empty() ? kNone : kernel.tcgen05.front();
   if (launch.ctas() > kMaxRanks && facts.uses_cluster) {
+    kernel.terms->uses().count(assumptions::Id::kCtasSteppedTogether);
     Joint out;
     out.uncertain.push_back(
         {first, "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});

@@ -228,6 +228,15 @@ void print_incomplete(const std::vector<Incomplete>& incomplete, Printer& printe
   }
 }
 
+// In the order of docs/limits.md.
+void print_assumed(const assumptions::Uses& uses, Printer& printer) {
+  for (size_t n = 0; n < assumptions::kRows; ++n) {
+    const auto id = static_cast<assumptions::Id>(n);
+    if (const uint64_t count = uses.of(id); count != 0)
+      printer.raw_line("assumed " + counted(count, "time") + ": " + assumptions::row(id).id);
+  }
+}
+
 }  // namespace
 
 std::string text(const Results& results, uint64_t hidden_notes, const TextStyle& style, SourceFiles& sources) {
@@ -250,6 +259,7 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
     printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") +
                      " decided");
   }
+  if (!results.stats.empty()) print_assumed(results.assumed, printer);
   printer.raw_line(summary_line(results, hidden_notes));
   return printer.take();
 }
