@@ -9,7 +9,7 @@ void check_alloc_after_relinquish(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
-      const warp::Protocol& before = w.protocols[e.before];
+      const warp::Holdings& before = w.holdings_before(e);
       if (before.relinquished == kNone) continue;
       Draft d;
       d.at = e.instruction;

@@ -14,7 +14,7 @@ void check_alloc_growing(Context& context) {
   for (const warp::WarpGraph& w : context.warps()) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kAlloc) continue;
-      const warp::Protocol& before = w.protocols[e.before];
+      const warp::Holdings& before = w.holdings_before(e);
       if (before.smallest_step == kNone) continue;
       const std::vector<int64_t> sizes = warp::columns_of(context.terms(), context.columns_of(w, e), e.lanes);
       if (sizes.empty() || !may_grow(before.smallest, sizes.back(), /*ordered=*/true)) continue;

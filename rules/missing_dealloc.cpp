@@ -8,7 +8,7 @@ namespace tmemlint::rules {
 
 namespace {
 
-// What the deallocs of the other warps may free.
+// What the deallocs of some warps may free.
 struct Frees {
   std::set<uint32_t> terms;  // allocations named by their address
   bool by_number = false;    // an address that is a number: some allocation's
@@ -16,33 +16,47 @@ struct Frees {
   uint32_t where = kNone;    // the dealloc of the unknown address
 };
 
-Frees frees_of(Context& context, const warp::WarpGraph* except) {
+Frees frees_of(Context& context, const warp::WarpGraph& w) {
   Frees out;
-  for (const warp::WarpGraph& w : context.warps()) {
-    if (&w == except) continue;
-    for (const warp::Event& e : w.events) {
-      if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kDealloc) continue;
-      const TmemAddress a = context.tmem_address(e.address, e.lanes);
-      if (a.known && a.allocation != 0) {
-        out.terms.insert(a.allocation);
-      } else if (a.known) {
-        out.by_number = true;
-      } else {
-        out.unknown = true;
-        out.where = e.instruction;
-      }
+  for (const warp::Event& e : w.events) {
+    if (e.kind != warp::Event::Kind::kTcgen05 || context.form(e).op != ptx::Tcgen05::kDealloc) continue;
+    const TmemAddress a = context.tmem_address(e.address, e.lanes);
+    if (a.known && a.allocation != 0) {
+      out.terms.insert(a.allocation);
+    } else if (a.known) {
+      out.by_number = true;
+    } else {
+      out.unknown = true;
+      out.where = e.instruction;
     }
+  }
+  return out;
+}
+
+// Of all warps but one.
+Frees frees_of_others(const std::vector<Frees>& by_warp, size_t except) {
+  Frees out;
+  for (size_t n = 0; n < by_warp.size(); ++n) {
+    if (n == except) continue;
+    const Frees& one = by_warp[n];
+    out.terms.insert(one.terms.begin(), one.terms.end());
+    out.by_number = out.by_number || one.by_number;
+    if (one.unknown) out.where = one.where;
+    out.unknown = out.unknown || one.unknown;
   }
   return out;
 }
 
 void check_missing_dealloc(Context& context) {
   std::set<uint32_t> said;  // allocs
-  for (const warp::WarpGraph& w : context.warps()) {
-    const Frees others = frees_of(context, &w);
+  std::vector<Frees> by_warp;
+  for (const warp::WarpGraph& w : context.warps()) by_warp.push_back(frees_of(context, w));
+  for (size_t n = 0; n < by_warp.size(); ++n) {
+    const warp::WarpGraph& w = context.warps()[n];
+    const Frees others = frees_of_others(by_warp, n);
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kExit) continue;
-      const warp::Protocol& before = w.protocols[e.before];
+      const warp::Holdings& before = w.holdings_before(e);
       // The warp leaves with its last lanes.
       if (((before.exited | e.lanes) & w.lanes) != w.lanes) continue;
       for (const warp::Held& held : before.held) {

@@ -13,6 +13,7 @@ namespace {
 using report::Level;
 using warp::Event;
 using warp::PendingLoad;
+using warp::PendingLoads;
 
 // A load that is pending counts by how many of its lanes have used its results.
 Level level_of(const PendingLoad& p) {
@@ -35,12 +36,13 @@ PendingLoad in_lanes(PendingLoad p, uint32_t lanes) {
 
 class LoadChecker {
 public:
-  LoadChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+  LoadChecker(Context& context, const warp::WarpGraph& w)
+      : context_(context), warp_(w), touches_(context, w.protocols.loads) {}
 
   void run() {
     for (const Event& e : warp_.events) {
-      const warp::Protocol& before = warp_.protocols[e.before];
-      if (before.loads.empty()) continue;
+      const PendingLoads before = warp_.loads_before(e);
+      if (before.empty()) continue;
       switch (e.kind) {
         case Event::Kind::kTcgen05:
           access(e, before);
@@ -51,14 +53,19 @@ public:
         case Event::Kind::kExit:
           leave(e, before);
           break;
-        default:
+        case Event::Kind::kMbarrier:
+        case Event::Kind::kBarrier:
+        case Event::Kind::kClusterBarrier:
+        case Event::Kind::kProxyFence:
+        case Event::Kind::kAsyncCopy:
+        case Event::Kind::kGridDependency:
           break;
       }
     }
   }
 
 private:
-  void access(const Event& e, const warp::Protocol& before) {
+  void access(const Event& e, const PendingLoads& before) {
     const ptx::Form& form = context_.form(e);
     switch (form.op) {
       case ptx::Tcgen05::kSt:
@@ -67,71 +74,83 @@ private:
       case ptx::Tcgen05::kCp:
       case ptx::Tcgen05::kShift: {
         const Footprint written = footprint(context_, e.address, e.lanes, form);
-        for (const PendingLoad& p : before.loads) {
-          if (!same_start(e.address, p.address) && !overlap(written, of_load(p))) continue;
-          say(e, p,
-              std::string(context_.name(e.instruction)) +
-                  " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(p) +
-                  "; put tcgen05.wait::ld between them");
-          return;
-        }
+        const PendingLoad* load = touches_.first(before, e.address, written, kByOwnLanes);
+        if (load == nullptr) return;
+        say(e, *load,
+            std::string(context_.name(e.instruction)) +
+                " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
+                "; put tcgen05.wait::ld between them");
         return;
       }
       case ptx::Tcgen05::kDealloc: {
         const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
-        for (const PendingLoad& p : before.loads) {
-          const TmemAddress read = context_.tmem_address(p.address, p.lanes);
-          if (!freed.known || !read.known || freed.allocation != read.allocation) continue;
-          say(e, p,
-              "tcgen05.dealloc frees columns that an earlier tcgen05.ld reads, but the load " + state_of(p) +
-                  "; put tcgen05.wait::ld before the dealloc");
-          return;
-        }
+        if (!freed.known) return;
+        const PendingLoad* load = touches_.first_in(before, freed.allocation, kByOwnLanes);
+        if (load == nullptr) return;
+        say(e, *load,
+            "tcgen05.dealloc frees columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
+                "; put tcgen05.wait::ld before the dealloc");
         return;
       }
       case ptx::Tcgen05::kLd:
       case ptx::Tcgen05::kLdRed:
-        for (const PendingLoad& pending : before.loads) {
-          const PendingLoad p = in_lanes(pending, e.lanes);
-          if (p.step != e.step || p.lanes == 0) continue;
-          say(e, p,
-              "tcgen05.ld writes its registers again while the load of the previous iteration " + state_of(p) +
-                  "; put tcgen05.wait::ld into the loop");
-        }
+        issue_again(e, before);
         return;
       case ptx::Tcgen05::kWaitLd:
-        for (const PendingLoad& p : before.loads) {
-          if (p.used == 0) continue;
-          Draft d;
-          d.level = Level::kNote;
-          d.at = context_.instruction_of(p.step);
-          d.message = "results of this load are used before the tcgen05.wait::ld that follows";
-          d.related.emplace_back(e.instruction, "the wait");
-          report(std::move(d), e);
-        }
+        wait(e, before);
         return;
-      default:
+      case ptx::Tcgen05::kNone:
+      case ptx::Tcgen05::kUnknown:
+      case ptx::Tcgen05::kAlloc:
+      case ptx::Tcgen05::kRelinquish:
+      case ptx::Tcgen05::kWaitSt:
+      case ptx::Tcgen05::kCommit:
+      case ptx::Tcgen05::kFenceBefore:
+      case ptx::Tcgen05::kFenceAfter:
         return;
     }
   }
 
-  void overwrite(const Event& e, const warp::Protocol& before) {
+  // A load in a loop that is still pending from the round before.
+  void issue_again(const Event& e, const PendingLoads& before) {
+    const PendingLoad* pending = before.find(context_.program().steps[e.step].loads);
+    if (pending == nullptr) return;
+    const PendingLoad p = in_lanes(*pending, e.lanes);
+    if (p.step != e.step || p.lanes == 0) return;
+    say(e, p,
+        "tcgen05.ld writes its registers again while the load of the previous iteration " + state_of(p) +
+            "; put tcgen05.wait::ld into the loop");
+  }
+
+  void wait(const Event& e, const PendingLoads& before) {
+    for (const PendingLoad& p : before) {
+      if (p.used == 0) continue;
+      Draft d;
+      d.level = Level::kNote;
+      d.at = context_.instruction_of(p.step);
+      d.message = "results of this load are used before the tcgen05.wait::ld that follows";
+      d.related.emplace_back(e.instruction, "the wait");
+      report(std::move(d), e);
+    }
+  }
+
+  void overwrite(const Event& e, const PendingLoads& before) {
     const std::vector<uint32_t>& set = context_.program().load_sets[context_.program().steps[e.step].loads];
-    for (const PendingLoad& pending : before.loads) {
+    for_pending_of(before, set, [&](const PendingLoad& pending) {
       const PendingLoad p = in_lanes(pending, e.lanes);
-      if (p.lanes == 0 || !std::binary_search(set.begin(), set.end(), p.load)) continue;
-      if (context_.instruction_of(p.step) == e.instruction) continue;  // judged by the load itself
+      if (p.lanes == 0) return false;
+      if (context_.instruction_of(p.step) == e.instruction) return false;  // judged by the load itself
       say(e, p,
           "a register that a tcgen05.ld is to write is overwritten while the load " + state_of(p) +
               "; put tcgen05.wait::ld before this instruction");
-      return;
-    }
+      return true;
+    });
   }
 
-  void leave(const Event& e, const warp::Protocol& before) {
+  void leave(const Event& e, const PendingLoads& before) {
     // One finding for all the loads that a missing wait leaves over: at the first of them.
     const PendingLoad* first = nullptr;
-    for (const PendingLoad& p : before.loads) {
+    for (const PendingLoad& p : before) {
       if (p.used != 0 && (first == nullptr || context_.instruction_of(p.step) < context_.instruction_of(first->step)))
         first = &p;
     }
@@ -144,11 +163,6 @@ private:
         "tcgen05.wait::ld; wait before using the results";
     d.related.emplace_back(e.instruction, "the warp leaves the kernel here without having waited");
     report(std::move(d), e);
-  }
-
-  Footprint of_load(const PendingLoad& p) const {
-    const ptx::Form& form = context_.form(context_.instruction_of(p.step));
-    return footprint(context_, p.address, p.lanes, form);
   }
 
   void say(const Event& e, const PendingLoad& p, std::string message) {
@@ -166,8 +180,12 @@ private:
     context_.report(std::move(d));
   }
 
+  // A load's address is judged by the lanes that issued it, whatever it is held against.
+  static constexpr uint32_t kByOwnLanes = 0;
+
   Context& context_;
   const warp::WarpGraph& warp_;
+  PendingTouches<PendingLoad> touches_;
   std::set<uint32_t> left_;
 };
 

@@ -11,25 +11,24 @@ namespace {
 
 using warp::Event;
 using warp::PendingStore;
+using warp::PendingStores;
 
 class StoreChecker {
 public:
-  StoreChecker(Context& context, const warp::WarpGraph& w) : context_(context), warp_(w) {}
+  StoreChecker(Context& context, const warp::WarpGraph& w)
+      : context_(context), warp_(w), touches_(context, w.protocols.stores) {}
 
   void run() {
     for (const Event& e : warp_.events) {
-      const warp::Protocol& before = warp_.protocols[e.before];
-      if (before.stores.empty()) continue;
-      if (e.kind == Event::Kind::kTcgen05) {
-        access(e, before);
-      }
+      if (e.kind != Event::Kind::kTcgen05) continue;
+      const PendingStores before = warp_.stores_before(e);
+      if (!before.empty()) access(e, before);
     }
   }
 
 private:
-  void access(const Event& e, const warp::Protocol& before) {
+  void access(const Event& e, const PendingStores& before) {
     const ptx::Form& form = context_.form(e);
-    const std::string name(context_.name(e.instruction));
     switch (form.op) {
       case ptx::Tcgen05::kLd:
       case ptx::Tcgen05::kLdRed:
@@ -38,26 +37,27 @@ private:
       case ptx::Tcgen05::kCp:
       case ptx::Tcgen05::kShift: {
         const Footprint touched = footprint(context_, e.address, e.lanes, form);
-        for (const PendingStore& p : before.stores) {
-          const ptx::Form& store = context_.form(context_.instruction_of(p.step));
-          if (!same_start(e.address, p.address) && !overlap(touched, footprint(context_, p.address, e.lanes, store)))
-            continue;
-          say(e, p, name + " of the same columns");
-          return;
-        }
+        const PendingStore* store = touches_.first(before, e.address, touched, e.lanes);
+        if (store != nullptr) say(e, *store, std::string(context_.name(e.instruction)) + " of the same columns");
         return;
       }
       case ptx::Tcgen05::kDealloc: {
         const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
-        for (const PendingStore& p : before.stores) {
-          const TmemAddress written = context_.tmem_address(p.address, e.lanes);
-          if (!freed.known || !written.known || freed.allocation != written.allocation) continue;
-          say(e, p, "the dealloc of the columns");
-          return;
-        }
+        if (!freed.known) return;
+        const PendingStore* store = touches_.first_in(before, freed.allocation, e.lanes);
+        if (store != nullptr) say(e, *store, "the dealloc of the columns");
         return;
       }
-      default:
+      case ptx::Tcgen05::kNone:
+      case ptx::Tcgen05::kUnknown:
+      case ptx::Tcgen05::kAlloc:
+      case ptx::Tcgen05::kRelinquish:
+      case ptx::Tcgen05::kSt:
+      case ptx::Tcgen05::kWaitLd:
+      case ptx::Tcgen05::kWaitSt:
+      case ptx::Tcgen05::kCommit:
+      case ptx::Tcgen05::kFenceBefore:
+      case ptx::Tcgen05::kFenceAfter:
         return;
     }
   }
@@ -77,6 +77,7 @@ private:
 
   Context& context_;
   const warp::WarpGraph& warp_;
+  PendingTouches<PendingStore> touches_;
   std::set<uint32_t> said_;  // steps of stores
 };
 

@@ -15,7 +15,7 @@ std::string missing_text(const warp::WarpGraph& w, const warp::Event& e, std::st
   const uint32_t missing = w.lanes & ~e.lanes;
   std::string out(name);
   out += " must be executed by all lanes of the warp together, but here ";
-  if ((missing & ~w.protocols[e.before].exited) == 0) return out + "some of them have left the kernel";
+  if ((missing & ~w.holdings_before(e).exited) == 0) return out + "some of them have left the kernel";
   if (std::has_single_bit(e.lanes)) return out + "one lane executes it alone";
   return out + "a condition that differs between lanes leads to it";
 }
@@ -34,7 +34,7 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
     const uint32_t missing = w.lanes & ~e.lanes;
     if (missing != 0) {
       if (!seen.insert(e.instruction).second) continue;
-      const bool exited = (missing & ~w.protocols[e.before].exited) == 0;
+      const bool exited = (missing & ~w.holdings_before(e).exited) == 0;
       const auto [it, fresh] = groups.try_emplace(exited ? kNone : e.block, drafts.size());
       if (!fresh) {
         Draft& d = drafts[it->second];

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/cluster/barrier.h"
+#include "analyzer/cluster/barriers.h"
 
 namespace tmemlint::cluster {
 namespace {

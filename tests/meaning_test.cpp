@@ -58,7 +58,9 @@ TEST(Meaning, OfAtomics) {
     const Meaning m = meaning_of(row.opcode);
     EXPECT_EQ(m.atomic, row.atomic);
     EXPECT_EQ(m.access_width, row.width);
-    if (row.atomic != Atomic::kNone) EXPECT_EQ(m.access_signed, row.is_signed);
+    if (row.atomic != Atomic::kNone) {
+      EXPECT_EQ(m.access_signed, row.is_signed);
+    }
   }
 }
 

@@ -99,12 +99,14 @@ struct AccessRow {
   Judgement expected;
 };
 
-std::vector<AccessRow> access_rows() {
-  const auto pipelined = [](AccessPair& p) { p.order.pipelined = true; };
-  const auto other_lane = [](AccessPair& p) { p.order.same_lane = false; };
-  const auto saw_nothing = [](AccessPair& p) { p.earlier_saw_a_write = false; };
-  const auto knows_older = [](AccessPair& p) { p.later_knows_older_write = true; };
-  const auto across_ctas = [](AccessPair& p) { p.within_cta = false; };
+// Changes of a field.
+const auto pipelined = [](AccessPair& p) { p.order.pipelined = true; };
+const auto other_lane = [](AccessPair& p) { p.order.same_lane = false; };
+const auto saw_nothing = [](AccessPair& p) { p.earlier_saw_a_write = false; };
+const auto knows_older = [](AccessPair& p) { p.later_knows_older_write = true; };
+const auto across_ctas = [](AccessPair& p) { p.within_cta = false; };
+
+std::vector<AccessRow> rows_of_hand_overs_and_pipelines() {
   return {
       // 9.7.16.6.4: a hand-over between threads. A relaxed operation needs the fences; others order by themselves, and
       // the ISA's patterns (9.7.16.6.4) have the fences all the same.
@@ -136,7 +138,11 @@ std::vector<AccessRow> access_rows() {
        {Disorder::kFenceMissing, Blamed::kRelaxedWait}},
       {"mma after mma of another warp, by a strong wait", unfenced(with(issued(pair(mma(), mma())), pipelined), false),
        kFine},
+  };
+}
 
+std::vector<AccessRow> rows_of_missing_completion() {
+  return {
       // 9.7.16.6.3: what completes a load and a store of the same warp, and of one that is ordered behind it.
       {"store after a load that is not waited for",
        in_one_warp(pair(load(), store())),
@@ -176,7 +182,11 @@ std::vector<AccessRow> access_rows() {
       {"mma over scale factors",
        in_one_warp(pair(mma_reads(TmemRole::kScale), mma())),
        {Disorder::kOverlap, Blamed::kLater}},
+  };
+}
 
+std::vector<AccessRow> rows_without_order() {
+  return {
       // Nothing orders the two (9.7.16.6.4): which one has to wait follows from who saw what.
       {"a load beside a store", pair(store(), load()), {Disorder::kUnordered, Blamed::kLater}},
       {"a load that knows an older write beside the next one",
@@ -206,6 +216,14 @@ std::vector<AccessRow> access_rows() {
        with(pair(mma(false), mma(false)), pipelined),
        {Disorder::kOverlap, Blamed::kLater}},
   };
+}
+
+std::vector<AccessRow> access_rows() {
+  std::vector<AccessRow> out;
+  for (const auto& part : {rows_of_hand_overs_and_pipelines(), rows_of_missing_completion(), rows_without_order()}) {
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
 }
 
 void expect(const std::string& name, const Judgement& got, const Judgement& expected) {

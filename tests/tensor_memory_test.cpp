@@ -55,7 +55,6 @@ cluster::Operation operation(const std::string& opcode, uint32_t idesc = 0x08200
   cluster::Operation out;
   out.form = ptx::decode(module.opcodes.front());
   out.idesc = idesc;
-  out.idesc_known = true;
   out.d_column = column;
   return out;
 }
@@ -67,40 +66,40 @@ const char* const kLd = "tcgen05.ld.sync.aligned.32x32b.x1.b32";
 const char* const kSt = "tcgen05.st.sync.aligned.32x32b.x1.b32";
 
 TEST(Pipelined, MmaBehindMmaOnOneAccumulator) {
-  using cluster::Role;
+  using Role = ptx::TmemRole;
   const cluster::Operation first = operation(kMmaF16);
-  EXPECT_TRUE(pipelined(first, Role::kAccumulator, operation(kMmaF16), Role::kAccumulator));
+  EXPECT_TRUE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16), Role::kAccumulator));
   // Another N, another M, another kind, another accumulator, the other group.
-  EXPECT_FALSE(pipelined(first, Role::kAccumulator, operation(kMmaF16, 0x08100490), Role::kAccumulator));
-  EXPECT_FALSE(pipelined(first, Role::kAccumulator, operation(kMmaF16, 0x04200490), Role::kAccumulator));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08100490), Role::kAccumulator));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x04200490), Role::kAccumulator));
   EXPECT_FALSE(
-      pipelined(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::1.kind::tf32"), Role::kAccumulator));
-  EXPECT_FALSE(pipelined(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 8), Role::kAccumulator));
+      executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::1.kind::tf32"), Role::kAccumulator));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 8), Role::kAccumulator));
   EXPECT_FALSE(
-      pipelined(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::2.kind::f16"), Role::kAccumulator));
+      executes_in_order(first, Role::kAccumulator, operation("tcgen05.mma.cta_group::2.kind::f16"), Role::kAccumulator));
   // What the first one computes is the second one's A.
-  EXPECT_FALSE(pipelined(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 128), Role::kOperandA));
+  EXPECT_FALSE(executes_in_order(first, Role::kAccumulator, operation(kMmaF16, 0x08200490, 128), Role::kOperandA));
 }
 
 TEST(Pipelined, CpAndShiftAroundMma) {
-  using cluster::Role;
-  EXPECT_TRUE(pipelined(operation(kCp), Role::kData, operation(kMmaF16), Role::kScale));
-  EXPECT_TRUE(pipelined(operation(kCp), Role::kData, operation(kMmaF16), Role::kOperandA));
-  EXPECT_TRUE(pipelined(operation(kShift), Role::kData, operation(kMmaF16), Role::kAccumulator));
-  EXPECT_TRUE(pipelined(operation(kMmaF16), Role::kAccumulator, operation(kShift), Role::kData));
-  EXPECT_TRUE(pipelined(operation(kShift), Role::kData, operation("tcgen05.cp.cta_group::1.4x256b"), Role::kData));
-  EXPECT_FALSE(pipelined(operation(kShift), Role::kData, operation(kCp), Role::kData));
-  EXPECT_FALSE(pipelined(operation(kMmaF16), Role::kScale, operation(kCp), Role::kData));
-  EXPECT_FALSE(pipelined(operation(kMmaF16), Role::kAccumulator, operation(kCp), Role::kData));
-  EXPECT_FALSE(pipelined(operation(kCp), Role::kData, operation(kShift), Role::kData));
+  using Role = ptx::TmemRole;
+  EXPECT_TRUE(executes_in_order(operation(kCp), Role::kData, operation(kMmaF16), Role::kScale));
+  EXPECT_TRUE(executes_in_order(operation(kCp), Role::kData, operation(kMmaF16), Role::kOperandA));
+  EXPECT_TRUE(executes_in_order(operation(kShift), Role::kData, operation(kMmaF16), Role::kAccumulator));
+  EXPECT_TRUE(executes_in_order(operation(kMmaF16), Role::kAccumulator, operation(kShift), Role::kData));
+  EXPECT_TRUE(executes_in_order(operation(kShift), Role::kData, operation("tcgen05.cp.cta_group::1.4x256b"), Role::kData));
+  EXPECT_FALSE(executes_in_order(operation(kShift), Role::kData, operation(kCp), Role::kData));
+  EXPECT_FALSE(executes_in_order(operation(kMmaF16), Role::kScale, operation(kCp), Role::kData));
+  EXPECT_FALSE(executes_in_order(operation(kMmaF16), Role::kAccumulator, operation(kCp), Role::kData));
+  EXPECT_FALSE(executes_in_order(operation(kCp), Role::kData, operation(kShift), Role::kData));
 }
 
 TEST(Pipelined, LoadsAndStoresAreInNoPair) {
-  using cluster::Role;
+  using Role = ptx::TmemRole;
   for (const char* const other : {kMmaF16, kCp, kShift, kLd, kSt}) {
     for (const char* const access : {kLd, kSt}) {
-      EXPECT_FALSE(pipelined(operation(other), Role::kData, operation(access), Role::kData)) << other << ", " << access;
-      EXPECT_FALSE(pipelined(operation(access), Role::kData, operation(other), Role::kData)) << access << ", " << other;
+      EXPECT_FALSE(executes_in_order(operation(other), Role::kData, operation(access), Role::kData)) << other << ", " << access;
+      EXPECT_FALSE(executes_in_order(operation(access), Role::kData, operation(other), Role::kData)) << access << ", " << other;
     }
   }
 }

@@ -25,7 +25,7 @@ bool seems_to_leak(const CompiledKernel& k, const warp::WarpGraph& graph) {
   bool leaves = false;
   for (const warp::Event& e : graph.events) {
     if (e.kind == warp::Event::Kind::kExit) {
-      leaves = leaves || graph.protocols[e.before].live_allocations() != 0;
+      leaves = leaves || graph.holdings_before(e).live_allocations() != 0;
     } else if (e.kind == warp::Event::Kind::kTcgen05) {
       frees = frees || effects_of(k, e.instruction).frees;
     }
@@ -49,7 +49,7 @@ warp::Setting setting_for(const CompiledKernel& k, const kernel::Launch& launch,
 // Follows a warp that seems to leak with its paths kept apart; returns the steps that it took.
 uint64_t follow_apart(const CompiledKernel& k, warp::WarpGraph& graph, warp::Setting setting) {
   if (!seems_to_leak(k, graph)) return 0;
-  setting.apart = true;
+  setting.decisions_apart = true;
   warp::Evaluation apart = warp::evaluate(setting);
   const uint64_t steps = apart.graph.steps;
   if (apart.graph.uncertain.size() <= graph.uncertain.size()) graph = std::move(apart.graph);

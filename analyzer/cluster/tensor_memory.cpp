@@ -7,6 +7,20 @@ namespace tmemlint::cluster {
 using ptx::IssueOrder;
 using ptx::kMostTmemColumns;
 
+bool executes_in_order(const Operation& first, ptx::TmemRole first_role, const Operation& second,
+                       ptx::TmemRole second_role) {
+  switch (ptx::issue_order(first.form, first_role, second.form, second_role)) {
+    case IssueOrder::kNone:
+      return false;
+    case IssueOrder::kAlways:
+      return true;
+    case IssueOrder::kIfSameAccumulator:
+      return first.d_column == second.d_column &&
+             ptx::same_mma_shape(first.form, first.idesc, second.form, second.idesc);
+  }
+  return false;
+}
+
 // --- allocations ---
 
 uint32_t TensorMemory::live_columns(uint32_t rank) const {
@@ -228,21 +242,6 @@ Order TensorMemory::order_of(const WarpState& w, const Operation& earlier) const
   return out;
 }
 
-// Whether two operations execute in the order in which they are issued, as far as these accesses go.
-bool TensorMemory::in_order(const Access& first, const Access& second) const {
-  const Operation& a = operations_[first.operation];
-  const Operation& b = operations_[second.operation];
-  switch (ptx::issue_order(a.form, first.role, b.form, second.role)) {
-    case IssueOrder::kNone:
-      return false;
-    case IssueOrder::kAlways:
-      return true;
-    case IssueOrder::kIfSameAccumulator:
-      return a.d_column == b.d_column && ptx::same_mma_shape(a.form, a.idesc, b.form, b.idesc);
-  }
-  return false;
-}
-
 // An access and an earlier one of the same columns, one of them a write.
 void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_t id, uint32_t rank, bool knows_older,
                                 ObservationLog& log) {
@@ -260,7 +259,7 @@ void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_
     const bool relaxed = !a.complete(known.fenced) && w.last_relaxed_wait != kNone;
     if (!relaxed && std::exchange(said_unfenced_, true)) return;
   } else if (same_warp || a.issued(known.any)) {
-    pipelined = in_order(earlier, later);
+    pipelined = executes_in_order(a, earlier.role, x, later.role);
     const bool other_thread = same_warp && a.by_commit() && a.lane != x.lane;
     const bool relaxed = !same_warp && !a.issued(known.fenced) && w.last_relaxed_wait != kNone;
     if (pipelined && !other_thread && !relaxed) return;

@@ -44,6 +44,11 @@ struct Operation {
   bool issued(const Clock& clock) const { return clock.knows(warp, event); }
 };
 
+// Whether the later of two operations of one thread, or of threads that are ordered, executes after the earlier one
+// without waiting for it, as far as these accesses of theirs go (ISA 9.7.16.6.2).
+bool executes_in_order(const Operation& first, ptx::TmemRole first_role, const Operation& second,
+                       ptx::TmemRole second_role);
+
 // What an operation does to a rectangle of one CTA's Tensor Memory.
 struct Access {
   uint32_t operation = 0;
@@ -163,7 +168,6 @@ private:
   void hold_against(const WarpState& w, uint32_t earlier, uint32_t access, uint32_t rank, bool knows_older,
                     ObservationLog& log);
   Order order_of(const WarpState& w, const Operation& earlier) const;
-  bool in_order(const Access& first, const Access& second) const;
   LoadRelease release_of(const WarpState& w, uint32_t operation) const;
   TmemUse use_of(const Access& access) const;
 

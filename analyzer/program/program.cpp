@@ -22,6 +22,7 @@ void decode_names(Program& program) {
   const Module& module = *program.graph->module;
   program.meanings.reserve(module.opcodes.size());
   for (uint32_t n = 0; n < module.opcodes.size(); ++n) program.meanings.push_back(decode_meaning(module.opcodes[n], n));
+  for (std::string_view name : module.special_registers) program.specials.push_back(decode_special(name));
 }
 
 void find_widths(Program& program) {

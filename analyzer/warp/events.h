@@ -10,48 +10,13 @@
 #include "analyzer/program/program.h"
 #include "analyzer/value/value.h"
 #include "analyzer/warp/memory.h"
+#include "analyzer/warp/protocol.h"
 
 namespace tmemlint::warp {
 
 using ptx::kNone;
 using value::kAllLanes;
 using value::Value;
-
-// An allocation as one warp sees it along a path.
-struct Held {
-  uint32_t term = 0;      // base term of the address (TermKind::kAllocation)
-  uint32_t step = kNone;  // the alloc, when this warp made it
-  uint8_t live = 0;       // allocations of that site not yet freed, up to 2
-  bool foreign = false;   // allocated by another warp, freed by this one
-  bool operator==(const Held&) const = default;
-};
-
-struct PendingLoad {
-  uint32_t load = kNone;  // Program::loads
-  uint32_t step = kNone;
-  uint32_t lanes = 0;  // that issued it
-  uint32_t used = 0;   // lanes in which one of its registers was read by more than a move, on every path here
-  Value address;
-};
-
-struct PendingStore {
-  uint32_t step = kNone;
-  Value address;
-};
-
-// The state of the protocol of one warp at a point of a path.
-struct Protocol {
-  std::vector<Held> held;        // ordered by term
-  int64_t smallest = INT64_MAX;  // columns that the smallest alloc so far asks for at most
-  uint32_t smallest_step = kNone;
-  uint32_t relinquished = kNone;     // step of the relinquish_alloc_permit that ran
-  bool unknown_dealloc = false;      // something was freed that could not be told
-  uint32_t exited = 0;               // lanes
-  std::vector<PendingLoad> loads;    // ordered by load
-  std::vector<PendingStore> stores;  // ordered by step
-
-  uint32_t live_allocations() const;
-};
 
 struct Event {
   enum class Kind : uint8_t {
@@ -74,8 +39,8 @@ struct Event {
   uint32_t instruction = kNone;  // Module::instructions; kNone when a body ends without ret
   uint32_t lanes = 0;            // executing
   uint32_t node = kNone;
-  uint32_t before = kNone;  // WarpGraph::protocols; of pending loads and stores only those that it is held against
-  Value address;            // of the bracketed operand; dealloc: taddr
+  Protocol before;  // the whole state just before it: WarpGraph::holdings_before, loads_before, stores_before
+  Value address;    // of the bracketed operand; dealloc: taddr
 };
 
 // A block as reached on one kind of path.
@@ -98,7 +63,7 @@ struct WarpGraph {
   std::vector<Node> nodes;
   std::vector<Event> events;  // by block order; of one node in execution order
   std::vector<Value> operands;
-  std::vector<Protocol> protocols;
+  ProtocolTable protocols;
   std::vector<Uncertain> uncertain;
   std::vector<bool> reached;  // Program::steps
   uint64_t steps = 0;         // warp-instructions evaluated
@@ -107,6 +72,11 @@ struct WarpGraph {
   std::span<const Value> operands_of(const Event& e) const {
     return std::span(operands).subspan(e.operands, e.operand_count);
   }
+
+  // What the warp held, and what it had not waited for, just before an event. Nothing is left out of it.
+  const Holdings& holdings_before(const Event& e) const { return protocols.holdings(e.before); }
+  PendingLoads loads_before(const Event& e) const { return protocols.loads[e.before.loads]; }
+  PendingStores stores_before(const Event& e) const { return protocols.stores[e.before.stores]; }
 };
 
 }  // namespace tmemlint::warp

@@ -1,5 +1,9 @@
 // The semantics of instructions over the 32 lanes of a warp: registers, memory and decided facts in, the same out.
-// It knows nothing of paths or of the protocol; drivers do.
+// A Machine knows nothing of paths or of the protocol; what drives it does: `evaluate` for one warp along all its
+// paths, the joint run of analyzer/cluster for all warps together.
+//
+// What a Machine holds and how operands are read and results written is here. What each family of instructions does is
+// in execution.h: arithmetic.cpp, exchange.cpp (between lanes) and access.cpp (loads and stores).
 #pragma once
 
 #include <cstdint>
@@ -77,7 +81,8 @@ public:
 
   // Executes a straight run, or does what it was seen to do before: true then.
   bool run(const Straight& straight);
-  // Executes a step that is not an event (those only change what `write` and `store` are told by the driver).
+  // Executes a step that is not an event of the protocol. What an event changes is the driver's business: it calls
+  // `write`, `write_unknowns` and `store`.
   void execute(const Step& step, uint32_t step_number);
   const Meaning& meaning(const Step& step) const;
 
@@ -85,7 +90,7 @@ public:
   Value read_register(uint32_t r) {
     const Value& v = registers[r];
     if (v.base == 0 || !terms_.is_selection(v.base)) return v;
-    ++others_asked_;
+    ++beyond_registers_;
     return resolve(terms_, facts, v);
   }
   // The generic address that a bracketed operand names in a state space.
@@ -105,44 +110,19 @@ public:
   Value unknown(uint64_t site, unsigned part, Uniformity uniformity, unsigned width);
 
 private:
-  void pure(const Step& step, const Meaning& m);
-  void compare(const Step& step, const Meaning& m);
-  void multiply(const Step& step, const Meaning& m);
-  void move(const Step& step, const Meaning& m);
-  void convert(const Step& step, const Meaning& m);
-  void map_rank(const Step& step, const Meaning& m);
-  void shuffle(const Step& step, const Meaning& m);
-  void vote(const Step& step, const Meaning& m);
-  void elect(const Step& step);
-  void reduce(const Step& step, const Meaning& m);
-  void load(const Step& step, const Meaning& m);
-  void store_step(const Step& step, const Meaning& m);
-  void change_atomically(const Step& step, const Meaning& m);
-  void generic(const Step& step, const Meaning& m);
-  void fresh(const Step& step);
-  void copy_in(const Step& step);
-  bool is_data(const Value& value, uint32_t lanes) const;
-  void note_read(uint64_t address, unsigned bytes);
-  std::optional<Value> load_listed(const Value& address, const Meaning& m, unsigned bytes, unsigned index,
-                                   uint64_t site);
-  Value load_one(const Value& address, const Meaning& m, unsigned index, uint64_t site);
-  Value load_known(uint64_t address, const Meaning& m, unsigned bytes, uint64_t site, unsigned index);
-  Value special(std::string_view name);
-  void result(const Step& step, unsigned n, const Value& value);
-  const Arg& arg(const Step& step, unsigned n) const { return program_.args[step.first_arg + n]; }
+  friend class Execution;
 
   const Program& program_;
   Terms& terms_;
-  const kernel::Launch& launch_;
   uint32_t rank_;
   uint32_t warp_;
   uint32_t existing_ = kAllLanes;
-  std::vector<const SharedWrites*> others_;
-  std::vector<Value> specials_;
-  uint64_t step_ = 0;             // number of the step being executed
-  uint64_t others_asked_ = 0;     // times that a result came from more than registers: from facts, or a new unknown
+  std::vector<const SharedWrites*> others_;  // what the other warps of the CTA write to shared memory
+  std::vector<Value> specials_;              // by Module::special_registers
+  // How often a result depended on more than registers: on a fact, or on an unknown made for it. A straight run during
+  // which this did not change may be replayed.
+  uint64_t beyond_registers_ = 0;
   std::vector<Value> from_, to_;  // scratch of `run`
-  Truth guard_;                   // of the step being executed
 };
 
 // The width of a register that an operand names, 32 where it names none.

@@ -21,8 +21,11 @@ auto first_touching(const std::vector<Cell>& cells, uint64_t address) {
   return at;
 }
 
-// Most values one cell may be seen to hold before it is just unknown.
-constexpr size_t kMaxRecords = 12;
+// Values that one cell of shared memory may be seen to hold, over all paths of a warp; of more, the other warps find an
+// unknown there.
+constexpr size_t kMostRecords = 12;
+// Bytes that a cell, or a record, may reach behind its address.
+constexpr uint64_t kMostBytes = 16;
 
 }  // namespace
 
@@ -151,7 +154,7 @@ std::optional<Value> Memory::load(Terms& terms, uint64_t address, unsigned bytes
 void SharedWrites::add(uint64_t address, const Record& record) {
   std::vector<Record>& list = records_[address];
   if (std::find(list.begin(), list.end(), record) != list.end()) return;
-  if (list.size() >= kMaxRecords) {
+  if (list.size() >= kMostRecords) {
     Record unknown;
     unknown.bytes = record.bytes;
     unknown.unknown = true;
@@ -164,7 +167,7 @@ void SharedWrites::add(uint64_t address, const Record& record) {
 std::vector<std::pair<uint64_t, SharedWrites::Record>> SharedWrites::overlapping(uint64_t address,
                                                                                  unsigned bytes) const {
   std::vector<std::pair<uint64_t, Record>> out;
-  for (auto at = records_.lower_bound(address < 16 ? 0 : address - 16);
+  for (auto at = records_.lower_bound(address < kMostBytes ? 0 : address - kMostBytes);
        at != records_.end() && at->first < address + bytes; ++at) {
     for (const Record& r : at->second) {
       if (at->first + r.bytes > address) out.emplace_back(at->first, r);

@@ -45,7 +45,8 @@ public:
   }
 
 private:
-  static constexpr size_t kMostValues = 1 << 15;  // 24 bytes each
+  // Values that are remembered, of 24 bytes each; what comes behind is executed each time. It changes no result.
+  static constexpr size_t kMostValues = 1 << 15;
   struct Entry {
     const Value* values = nullptr;  // what it starts from, then what it writes
     uint64_t version = 0;
