@@ -67,6 +67,8 @@ const std::vector<Row>& rows() {
 
 std::string_view to_string(Area area) {
   switch (area) {
+    case Area::kInput:
+      return "Reading the input";
     case Area::kLaunch:
       return "How a kernel is launched";
     case Area::kControlFlow:
@@ -91,6 +93,8 @@ std::string_view to_string(Area area) {
 
 std::string_view to_string(Shown shown) {
   switch (shown) {
+    case Shown::kError:
+      return "error of the input";
     case Shown::kIncomplete:
       return "incomplete place";
     case Shown::kLevel:
@@ -117,6 +121,7 @@ std::string page() {
       "shows as the\n"
       "table says:\n"
       "\n"
+      "- **error of the input**: the run ends with 2;\n"
       "- **incomplete place**: the run names the instruction and the reason;\n"
       "- **level of the finding**: the finding is less than an error;\n"
       "- **printed as an assumption**: a sentence of the report says it;\n"

@@ -44,10 +44,22 @@ inline constexpr size_t kRows = 0
 #undef NUMBERS
     ;
 
-enum class Area : uint8_t { kLaunch, kControlFlow, kLayout, kSlice, kValues, kOneWarp, kScenarios, kTogether, kRules };
+enum class Area : uint8_t {
+  kInput,
+  kLaunch,
+  kControlFlow,
+  kLayout,
+  kSlice,
+  kValues,
+  kOneWarp,
+  kScenarios,
+  kTogether,
+  kRules
+};
 
 // How a user sees that it was relied on.
 enum class Shown : uint8_t {
+  kError,       // as an error of the input
   kIncomplete,  // as an incomplete place
   kLevel,       // in the level of a finding
   kSaid,        // as a sentence of the report

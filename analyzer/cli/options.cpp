@@ -1,5 +1,7 @@
 #include "analyzer/cli/options.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -55,7 +57,7 @@ std::string read_dimensions(const std::string& text, ptx::Dimensions& out) {
 
 std::string read_block(const std::string& text, ptx::Dimensions& block) {
   if (std::string problem = read_dimensions(text, block); !problem.empty()) return problem;
-  constexpr uint32_t kMostThreads = 1024;
+  constexpr uint32_t kMostThreads = assumptions::kMostThreadsOfABlock;
   constexpr uint32_t kLargestZ = 64;
   if (block.count() == 0) return "a block size of 0 in '" + text + "'";
   if (block.count() > kMostThreads) return "'" + text + "' is more than 1024 threads";

@@ -28,8 +28,8 @@ public:
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
-    const size_t untried = run_flips(usual);
-    note_what_was_left_out(usual.choices.size(), untried);
+    const Untried untried = run_flips(usual);
+    note_what_was_left_out(usual, untried);
     return std::move(out_);
   }
 
@@ -49,22 +49,26 @@ private:
     }
   }
 
-  // Gives how many branches were not tried the other way.
-  size_t run_flips(const ScenarioResult& usual) {
+  // What was not tried the other way.
+  struct Untried {
+    size_t branches = 0, selections = 0;
+  };
+  Untried run_flips(const ScenarioResult& usual) {
     size_t flips = 0;
-    size_t untried = usual.choices.size();
+    Untried untried{usual.choices.size(), usual.selections.size()};
     for (const auto& [block, occasions] : usual.choices) {
       if (flips == kMostFlips) break;
       Policy p;
       p.flipped = {block};
       p.occasions = occasions;
-      --untried;
+      --untried.branches;
       if (!run_one(p).nothing_new) ++flips;
     }
     for (const auto& [term, holds] : usual.selections) {
       if (flips == kMostFlips) break;
       Policy p;
       p.selection = {term, !holds};
+      --untried.selections;
       p.occasions = 1;
       if (!run_one(p).nothing_new) ++flips;
     }
@@ -126,7 +130,7 @@ private:
     return observed_.add(key);
   }
 
-  void note_what_was_left_out(size_t choices, size_t untried) {
+  void note_what_was_left_out(const ScenarioResult& usual, const Untried& untried) {
     std::vector<std::string> reasons;
     if (unfinished_) uses_.count(assumptions::Id::kStepsOfAllScenarios);
     if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
@@ -134,10 +138,14 @@ private:
       reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
                         " cut short for the others");
     }
-    if (untried != 0) {
-      uses_.count(assumptions::Id::kFlips, untried);
-      reasons.push_back("of " + std::to_string(choices) + " unknown conditions " + std::to_string(untried) +
-                        " were taken one way");
+    uses_.count(assumptions::Id::kFlips, untried.branches + untried.selections);
+    if (untried.branches != 0) {
+      reasons.push_back("of " + std::to_string(usual.choices.size()) + " unknown conditions " +
+                        std::to_string(untried.branches) + " were taken one way");
+    }
+    if (untried.selections != 0) {
+      reasons.push_back("of " + std::to_string(usual.selections.size()) + " unknown conditions that select a number " +
+                        std::to_string(untried.selections) + " were taken one way");
     }
     if (reasons.empty()) return;
     std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios.size()) +
