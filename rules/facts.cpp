@@ -135,7 +135,7 @@ report::Place Context::place(At at) const {
   out.has_source = true;
   out.source = position(innermost);
   uint32_t outer = innermost.inlined_at;
-  for (int depth = 0; outer != kNone && depth < 32; ++depth) {
+  for (unsigned depth = 0; outer != kNone && depth < assumptions::kInlinedCallsOfAPlace; ++depth) {
     out.inlined_at.push_back(position(module().locations[outer]));
     outer = module().locations[outer].inlined_at;
   }

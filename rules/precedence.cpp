@@ -70,6 +70,7 @@ void drop_consequences(std::vector<Problem>& problems, bool mixes_groups) {
   std::vector<bool> dropped(problems.size(), false);
   for (const Precedence& row : kTable) {
     const std::set<Meeting> others = meetings(row, problems);
+    if (others.empty() && row.relation == kYields) continue;
     for (size_t n = 0; n < problems.size(); ++n) {
       if (is_dropped(row, others, problems[n])) dropped[n] = true;
     }

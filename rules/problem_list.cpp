@@ -81,11 +81,15 @@ private:
   // What one scenario shows, each thing once in the CTAs of each half of the pairs.
   std::vector<Problem> problems_in(const Scenario& scenario, size_t begin, size_t end) {
     std::vector<Problem> out;
-    std::set<std::pair<Key, uint32_t>> seen;       // and the rank's parity
+    out.reserve(end - begin);
+    cluster::KeySet seen;                          // keys of problems, and the rank's parity
     std::set<std::pair<uint32_t, uint32_t>> grew;  // allocs, and the rank's parity
     for (size_t n = begin; n < end; ++n) {
       const Observed& o = joint_.observed[n];
-      Shown shown = problems_of(o, view_);
+      Shown& shown = shown_;
+      shown.problems.clear();
+      shown.open.clear();
+      add_problems_of(o, view_, shown);
       out_.asked += shown.open.size();
       for (warp::Uncertain& u : shown.open) ask(std::move(u));
       for (Problem& p : shown.problems) {
@@ -93,11 +97,16 @@ private:
         if (const auto* pair = p.if_shown_by<cluster::AllocPair>();
             pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
           continue;
+<<<<<<< HEAD
         if (!seen.emplace(key_of(p), p.warp.rank & 1).second) continue;
         if (is_excused(p)) {
           out_.uses.count(assumptions::Id::kExcusedArrival);
           continue;
         }
+=======
+        const Key key = key_of(p);
+        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1}) || is_excused(p)) continue;
+>>>>>>> cluster
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }
@@ -207,6 +216,7 @@ private:
   const cluster::Joint& joint_;
   const KernelView& view_;
   Problems out_;
+  Shown shown_;                       // of the observation at hand
   std::map<Key, size_t> by_key_;      // in out_.all
   std::map<Key, uint32_t> doubtful_;  // what doubtful observations show: its instruction
   std::set<uint32_t> contradicting_;  // scenarios with guesses that may contradict each other

@@ -48,12 +48,10 @@ Kind kind_of(Disorder disorder) {
 
 class Classifier {
 public:
-  Classifier(const cluster::Observed& observed, const KernelView& view) : observed_(observed), view_(view) {}
+  Classifier(const cluster::Observed& observed, const KernelView& view, Shown& out)
+      : observed_(observed), view_(view), shown_(out) {}
 
-  Shown run() && {
-    std::visit(*this, observed_.what);
-    return std::move(shown_);
-  }
+  void run() { std::visit(*this, observed_.what); }
 
   void operator()(const cluster::AccessPair& p) {
     add_pair(judge(p), p.earlier.site, p.later.site, p.first_of_run, p.release.instruction, p.relaxed_wait);
@@ -216,13 +214,19 @@ private:
 
   const cluster::Observed& observed_;
   const KernelView& view_;
-  Shown shown_;
+  Shown& shown_;
 };
 
 }  // namespace
 
+void add_problems_of(const cluster::Observed& observed, const KernelView& view, Shown& out) {
+  Classifier(observed, view, out).run();
+}
+
 Shown problems_of(const cluster::Observed& observed, const KernelView& view) {
-  return Classifier(observed, view).run();
+  Shown out;
+  add_problems_of(observed, view, out);
+  return out;
 }
 
 Traits traits_of(ProblemKind kind) {

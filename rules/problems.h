@@ -124,6 +124,7 @@ struct Shown {
   std::vector<warp::Uncertain> open;
 };
 Shown problems_of(const cluster::Observed& observed, const KernelView& view);
+void add_problems_of(const cluster::Observed& observed, const KernelView& view, Shown& out);
 
 struct Problems {
   std::vector<Problem> all;           // in the order in which they were observed

@@ -102,7 +102,7 @@ std::string load_at(unsigned column) {
 const warp::Event* event_of(const Joint& joint, const warp::WarpGraph& w, ptx::Tcgen05 op) {
   for (const warp::Event& e : w.events) {
     if (e.kind != warp::Event::Kind::kTcgen05) continue;
-    const program::Program& program = *joint.analysis->program;
+    const program::Program& program = *joint.analysis->kernel->program;
     if (program.meanings[joint.module->instructions[e.instruction].opcode].form.op == op) return &e;
   }
   return nullptr;

@@ -188,11 +188,17 @@ TEST(Columns, OfTheTwoHalvesOf16x32bx2) {
 }
 
 TEST(Columns, OfCp) {
-  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k128x256b), 8u);  // 256 bits are 8 columns of 32
-  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k4x256b), 8u);
-  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k128x128b), 4u);
-  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k64x128b), 4u);
-  EXPECT_EQ(cluster::cp_columns(ptx::CpShape::k32x128b), 4u);
+  const auto columns = [](ptx::CpShape shape) {
+    ptx::Form form;
+    form.op = ptx::Tcgen05::kCp;
+    form.cp_shape = shape;
+    return ptx::columns_of(ptx::effects_of(form).accesses.front(), form).columns;
+  };
+  EXPECT_EQ(columns(ptx::CpShape::k128x256b), 8u);  // 256 bits are 8 columns of 32
+  EXPECT_EQ(columns(ptx::CpShape::k4x256b), 8u);
+  EXPECT_EQ(columns(ptx::CpShape::k128x128b), 4u);
+  EXPECT_EQ(columns(ptx::CpShape::k64x128b), 4u);
+  EXPECT_EQ(columns(ptx::CpShape::k32x128b), 4u);
   auto copy = [](const std::string& shape, unsigned column) {
     return ptx_kernel(begin(32, init("full", 1)) +
                       where("%w0", elected("tcgen05.cp.cta_group::1." + shape + " [%ta+" + number(column) +

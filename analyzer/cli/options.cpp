@@ -90,15 +90,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Choice& chosen,
   return app.add_option_function<std::string>(name, choose, description);
 }
 
-}  // namespace
-
-std::optional<Command> parse_command_line(int argc, const char* const* argv, int& status) {
-  Command command;
-  CLI::App app(kAbout, "tmemlint");
-  app.footer(kFooter);
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.set_version_flag("--version", "tmemlint " TMEMLINT_VERSION, "Print the version");
-
+void add_options(CLI::App& app, Command& command) {
   app.add_option("FILE", command.files,
                  "PTX files, CUDA sources (.cu), folders (all .ptx below them), or - for standard input")
       ->option_text("...");
@@ -148,6 +140,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
   app.add_flag("--explain-kernel", command.explain_kernel,
                "Print what each warp does instead of findings: allocations, accesses, waits, arrivals, joins");
   app.add_flag("--strict", command.strict, "Exit with 3 when nothing was found but the analysis was incomplete");
+}
+
+void add_source_options(CLI::App& app, Command& command) {
   app.add_option("-p", command.database, "Compile commands of CUDA sources: a build folder, or a compile_commands.json")
       ->option_text("BUILD_DIR");
   app.add_option("--cuda-path", command.cuda_path,
@@ -167,6 +162,19 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
              {{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}},
              "Colours: auto, always or never (default: auto; NO_COLOR is honoured)")
       ->option_text("WHEN");
+}
+
+}  // namespace
+
+std::optional<Command> parse_command_line(int argc, const char* const* argv, int& status) {
+  Command command;
+  CLI::App app(kAbout, "tmemlint");
+  app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_version_flag("--version", "tmemlint " TMEMLINT_VERSION, "Print the version");
+
+  add_options(app, command);
+  add_source_options(app, command);
 
   auto usage_error = [&status](const std::string& what) {
     std::fprintf(stderr, "tmemlint: %s\ntmemlint: see tmemlint --help\n", what.c_str());

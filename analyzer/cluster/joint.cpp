@@ -107,8 +107,9 @@ private:
     out_.decided += result.decided;
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
     const auto number = static_cast<uint32_t>(out_.scenarios.size());
-    for (Observed& o : result.observed) {
-      if (!is_new(o, result.scenario)) continue;
+    for (size_t n = 0; n < result.observed.size(); ++n) {
+      Observed& o = result.observed[n];
+      if (!is_new(o, result.keys[n], result.scenario)) continue;
       o.scenario = number;
       out_.observed.push_back(std::move(o));
     }
@@ -116,10 +117,9 @@ private:
     return result;
   }
 
-  // Whether no earlier scenario that is as reliable has observed the same.
-  bool is_new(const Observed& o, const Scenario& scenario) {
+  // Whether no earlier scenario that is as reliable has observed the same. `key`: of the observation.
+  bool is_new(const Observed& o, ObservationKey key, const Scenario& scenario) {
     if (std::holds_alternative<Hang>(o.what)) return true;
-    ObservationKey key = key_of(o.what);
     unsigned reliability = (o.zero_trips ? 1u : 0u) | (o.doubtful ? 2u : 0u) | (scenario.idle ? 4u : 0u) |
                            (scenario.contradictory ? 8u : 0u);
     if (const auto* arrival = std::get_if<Arrival>(&o.what)) {

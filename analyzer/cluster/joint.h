@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Joint {
   std::vector<Scenario> scenarios;
   // In the order of the scenarios, and of each those that it made, in their order. One that is as reliable as the same
   // one of an earlier scenario is left out.
-  std::vector<Observed> observed;
+  std::deque<Observed> observed;
   Footprints footprints;
   std::vector<warp::Uncertain> uncertain;  // questions that could not be decided
   std::vector<LogLine> log;                // of the first scenario

@@ -316,51 +316,79 @@ bool Model::decide(uint32_t term, bool truth) {
 }
 
 bool Model::find_numbers(uint32_t term, bool truth) {
-  auto accept = [&] {
-    add_decision(term, truth);
-    return true;
-  };
-  if (holds(term) == truth) return accept();
-  if (failed_.contains({term, truth})) return false;
-  const size_t before = changes_.size();
-  // Several conditions that must hold together: one after the other.
-  const Term& t = (*terms_)[term];
-  if (t.kind == TermKind::kPure && t.width == 1 && t.args.size() == 2 &&
-      ((t.operation.op == Op::kAnd && truth) || (t.operation.op == Op::kOr && !truth))) {
-    const size_t decided = decisions_.size();
-    const size_t failures = failures_.size();
-    bool all = true;
-    for (size_t n = 0; n < 2 && all; ++n) {
-      const value::Terms::Parts parts = terms_->parts((*terms_)[term].args[n].base);
-      if (parts.size() != 1) continue;
-      const bool inverse = parts[0].coefficient != 1;
-      all = find_numbers(parts[0].term, truth != inverse);
+  if (holds(term) != truth) {
+    if (failed_.contains({term, truth})) return false;
+    if (!decide_parts(term, truth) && !search(term, truth)) {
+      failed_.insert({term, truth});
+      failures_.emplace_back(term, truth);
+      return false;
     }
-    if (all && holds(term) == truth) return accept();
-    forget_decisions(decided);
-    take_back(before);
-    // What could not be had beside the first of them may be had without it.
-    for (; failures_.size() > failures; failures_.pop_back()) failed_.erase(failures_.back());
   }
+  add_decision(term, truth);
+  return true;
+}
+
+// Several conditions that must hold together: one after the other. False where that is not it, or fails; nothing has
+// changed then.
+bool Model::decide_parts(uint32_t term, bool truth) {
+  const Term& t = (*terms_)[term];
+  if (t.kind != TermKind::kPure || t.width != 1 || t.args.size() != 2) return false;
+  if (!(t.operation.op == Op::kAnd && truth) && !(t.operation.op == Op::kOr && !truth)) return false;
+  const size_t before = changes_.size();
+  const size_t decided = decisions_.size();
+  const size_t failures = failures_.size();
+  bool all = true;
+  for (size_t n = 0; n < 2 && all; ++n) {
+    const value::Terms::Parts parts = terms_->parts((*terms_)[term].args[n].base);
+    if (parts.size() != 1) continue;
+    const bool inverse = parts[0].coefficient != 1;
+    all = find_numbers(parts[0].term, truth != inverse);
+  }
+  if (all && holds(term) == truth) return true;
+  forget_decisions(decided);
+  take_back(before);
+  // What could not be had beside the first of them may be had without it.
+  for (; failures_.size() > failures; failures_.pop_back()) failed_.erase(failures_.back());
+  return false;
+}
+
+// Looks for numbers that make a condition true (or false) and keep every decision: of one unknown, of one and what
+// mends a decision that it breaks, along a line, of two at once.
+bool Model::search(uint32_t term, bool truth) {
   std::vector<uint32_t> leaves = leaves_of(term);
   // An unknown that no decision is about yet can take any number.
   uint64_t bound = 0;
   for (const auto& [decision, way] : decisions_) bound |= known_[decision].leaves;
   std::stable_partition(leaves.begin(), leaves.end(), [&](uint32_t l) { return (known_[l].leaves & bound) == 0; });
+<<<<<<< HEAD
   // Sizes and counts are not negative; what no such number satisfies may take others.
   terms_->uses().count(assumptions::Id::kNotNegative);
   std::vector<std::vector<uint64_t>> numbers(leaves.size());
+=======
+  Numbers numbers(leaves.size());
+  return search_one(term, truth, leaves, numbers) || search_repairs(term, truth, leaves, numbers) ||
+         from_ones(term, truth, leaves) || approach(term, truth, leaves) || search_pairs(term, truth, leaves, numbers);
+}
+
+// Sizes and counts are not negative; what no such number satisfies may take others. `numbers` are set here.
+bool Model::search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers) {
+>>>>>>> cluster
   for (const bool negative : {false, true}) {
     for (size_t l = 0; l < leaves.size(); ++l) {
       const uint32_t leaf = leaves[l];
       if (!negative) numbers[l] = candidates(leaf, term);
       for (uint64_t n : numbers[l]) {
         if (is_negative(leaf, n) != negative || !can_be(leaf, n)) continue;
-        if (attempt(leaf, n, term, truth)) return accept();
+        if (attempt(leaf, n, term, truth)) return true;
       }
     }
   }
-  // What makes it true may break an earlier decision that other numbers keep.
+  return false;
+}
+
+// What makes it true may break an earlier decision that other numbers keep.
+bool Model::search_repairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers) {
+  const size_t before = changes_.size();
   size_t repairs = 0;
   for (size_t a = 0; a < leaves.size() && repairs < kMostRepairs; ++a) {
     const uint64_t changed = known_[leaves[a]].leaves;
@@ -379,14 +407,17 @@ bool Model::find_numbers(uint32_t term, bool truth) {
         for (uint64_t k : candidates(b, other)) {
           if (!is_plausible(b, k)) continue;
           if (++repairs > kMostRepairs) break;
-          if (attempt(b, k, term, truth, changed)) return accept();
+          if (attempt(b, k, term, truth, changed)) return true;
         }
       }
     }
     take_back(before);
   }
-  if (from_ones(term, truth, leaves) || approach(term, truth, leaves)) return accept();
-  // Two at once.
+  return false;
+}
+
+bool Model::search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers) {
+  const size_t before = changes_.size();
   size_t pairs = 0;
   for (size_t a = 0; a < leaves.size() && pairs < kMostPairs; ++a) {
     for (uint64_t n : numbers[a]) {
@@ -398,19 +429,22 @@ bool Model::find_numbers(uint32_t term, bool truth) {
         for (uint64_t k : candidates(leaves[b], term)) {
           if (!is_plausible(leaves[b], k)) continue;
           if (++pairs >= kMostPairs) break;
-          if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) return accept();
+          if (attempt(leaves[b], k, term, truth, known_[leaves[a]].leaves)) return true;
         }
       }
       if (pairs >= kMostPairs) break;
     }
     take_back(before);
   }
+<<<<<<< HEAD
   terms_->uses().count(assumptions::Id::kNoNumbersFound);
   if (leaves.size() >= kMostLeaves) terms_->uses().count(assumptions::Id::kUnknownsOfADecision);
   if (pairs >= kMostPairs) terms_->uses().count(assumptions::Id::kPairsTried);
   if (repairs >= kMostRepairs) terms_->uses().count(assumptions::Id::kRepairsTried);
   failed_.insert({term, truth});
   failures_.emplace_back(term, truth);
+=======
+>>>>>>> cluster
   return false;
 }
 

@@ -50,7 +50,13 @@ private:
   const Known& evaluate(uint32_t term);
   uint64_t evaluate(const value::Value& value);
   bool stands(Known& known);
+  using Numbers = std::vector<std::vector<uint64_t>>;  // that unknowns may take, by unknown
   bool find_numbers(uint32_t term, bool truth);
+  bool decide_parts(uint32_t term, bool truth);
+  bool search(uint32_t term, bool truth);
+  bool search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers);
+  bool search_repairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
+  bool search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
   void set(uint32_t leaf, uint64_t number);
   void put(uint32_t leaf, uint64_t number);
   void take_back(size_t changes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@ class KeySet {
 public:
   // False where it is there already.
   bool add(const ObservationKey& key);
+  const ObservationKey& operator[](size_t n) const { return keys_[n]; }  // in the order in which they were added
 
 private:
   std::vector<ObservationKey> keys_;
@@ -73,7 +75,9 @@ public:
   // Marks the observations that came after more guesses than can be trusted.
   void mark_doubtful_after(size_t guesses);
 
-  std::vector<Observed>& observed() { return observed_; }
+  // References to them stay valid while more are added.
+  std::deque<Observed>& observed() { return observed_; }
+  KeySet& keys() { return keys_; }  // by observation
   std::vector<warp::Uncertain>& uncertain() { return uncertain_; }
   std::vector<LogLine>& lines() { return lines_; }
   std::vector<Decision>& decisions() { return decisions_; }
@@ -85,7 +89,7 @@ private:
   static constexpr size_t kMostDecisions = assumptions::kDecisionsOfAPath;
   static constexpr size_t kMostLines = assumptions::kLinesOfALog;
 
-  std::vector<Observed> observed_;
+  std::deque<Observed> observed_;
   std::vector<uint32_t> guesses_before_;  // by observation
   KeySet keys_;
   std::vector<warp::Uncertain> uncertain_;

@@ -92,8 +92,10 @@ struct Fields {
 };
 
 uint64_t hash_of(const ObservationKey& key) {
-  uint64_t hash = 0;
-  for (uint32_t n : key) hash = (hash ^ n) * 0x9e3779b97f4a7c15u ^ (hash >> 29);
+  constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
+  uint64_t hash = (uint64_t{key[0]} << 32 | key[1]) * kMix;
+  hash = (hash ^ (hash >> 32) ^ (uint64_t{key[2]} << 32 | key[3])) * kMix;
+  hash = (hash ^ (hash >> 32) ^ (uint64_t{key[4]} << 32 | key[5])) * kMix;
   return hash ^ (hash >> 32);
 }
 

@@ -129,6 +129,7 @@ ScenarioResult ScenarioUnderWay::finish() {
   if (excused) scene_.terms.uses().count(assumptions::Id::kExcusedHang);
   out.scenario = describe(scene_, progress_, excused);
   out.observed = std::move(state_.log.observed());
+  out.keys = std::move(state_.log.keys());
   out.uncertain = std::move(state_.log.uncertain());
   out.lines = std::move(state_.log.lines());
   out.choices = std::move(state_.decisions.choices);

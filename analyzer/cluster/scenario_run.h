@@ -20,7 +20,8 @@ struct ScenarioSetting {
 
 struct ScenarioResult {
   Scenario scenario;
-  std::vector<Observed> observed;
+  std::deque<Observed> observed;
+  KeySet keys;  // of these
   std::vector<warp::Uncertain> uncertain;
   std::vector<LogLine> lines;
   // What another policy would have decided another way: see DecisionState.

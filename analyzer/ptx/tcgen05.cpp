@@ -70,6 +70,7 @@ bool looks_like(const Operand& operand, OperandKind kind) {
 
 }  // namespace
 
+// Long because it is one plain switch.
 Form decode(const Opcode& opcode) {
   Form form;
   const Name name = name_of(opcode);

@@ -1,5 +1,6 @@
 // The words, the instructions, where they exist and what they exist on, row by row (tcgen05_table.h says how they are
-// read). As long as it is because it is a table.
+// read).
+// Long because it is one table.
 #include "analyzer/ptx/tcgen05_table.h"
 
 #include <algorithm>

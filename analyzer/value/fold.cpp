@@ -118,6 +118,7 @@ uint64_t funnel(uint64_t low, uint64_t high, uint64_t amount, uint32_t mode) {
 
 }  // namespace
 
+// Long because it is one plain switch: a line or two for each operation.
 uint64_t fold(Operation o, const uint64_t* a, unsigned /*count*/) {
   const unsigned w = o.width;
   uint64_t r = 0;
