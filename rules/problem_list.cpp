@@ -97,16 +97,12 @@ private:
         if (const auto* pair = p.if_shown_by<cluster::AllocPair>();
             pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
           continue;
-<<<<<<< HEAD
-        if (!seen.emplace(key_of(p), p.warp.rank & 1).second) continue;
+        const Key key = key_of(p);
+        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1})) continue;
         if (is_excused(p)) {
           out_.uses.count(assumptions::Id::kExcusedArrival);
           continue;
         }
-=======
-        const Key key = key_of(p);
-        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1}) || is_excused(p)) continue;
->>>>>>> cluster
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }

@@ -319,6 +319,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   if (holds(term) != truth) {
     if (failed_.contains({term, truth})) return false;
     if (!decide_parts(term, truth) && !search(term, truth)) {
+      terms_->uses().count(assumptions::Id::kNoNumbersFound);
       failed_.insert({term, truth});
       failures_.emplace_back(term, truth);
       return false;
@@ -360,11 +361,7 @@ bool Model::search(uint32_t term, bool truth) {
   uint64_t bound = 0;
   for (const auto& [decision, way] : decisions_) bound |= known_[decision].leaves;
   std::stable_partition(leaves.begin(), leaves.end(), [&](uint32_t l) { return (known_[l].leaves & bound) == 0; });
-<<<<<<< HEAD
-  // Sizes and counts are not negative; what no such number satisfies may take others.
-  terms_->uses().count(assumptions::Id::kNotNegative);
-  std::vector<std::vector<uint64_t>> numbers(leaves.size());
-=======
+  if (leaves.size() >= kMostLeaves) terms_->uses().count(assumptions::Id::kUnknownsOfADecision);
   Numbers numbers(leaves.size());
   return search_one(term, truth, leaves, numbers) || search_repairs(term, truth, leaves, numbers) ||
          from_ones(term, truth, leaves) || approach(term, truth, leaves) || search_pairs(term, truth, leaves, numbers);
@@ -372,7 +369,7 @@ bool Model::search(uint32_t term, bool truth) {
 
 // Sizes and counts are not negative; what no such number satisfies may take others. `numbers` are set here.
 bool Model::search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers) {
->>>>>>> cluster
+  terms_->uses().count(assumptions::Id::kNotNegative);
   for (const bool negative : {false, true}) {
     for (size_t l = 0; l < leaves.size(); ++l) {
       const uint32_t leaf = leaves[l];
@@ -413,6 +410,7 @@ bool Model::search_repairs(uint32_t term, bool truth, const std::vector<uint32_t
     }
     take_back(before);
   }
+  if (repairs >= kMostRepairs) terms_->uses().count(assumptions::Id::kRepairsTried);
   return false;
 }
 
@@ -436,15 +434,7 @@ bool Model::search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>&
     }
     take_back(before);
   }
-<<<<<<< HEAD
-  terms_->uses().count(assumptions::Id::kNoNumbersFound);
-  if (leaves.size() >= kMostLeaves) terms_->uses().count(assumptions::Id::kUnknownsOfADecision);
   if (pairs >= kMostPairs) terms_->uses().count(assumptions::Id::kPairsTried);
-  if (repairs >= kMostRepairs) terms_->uses().count(assumptions::Id::kRepairsTried);
-  failed_.insert({term, truth});
-  failures_.emplace_back(term, truth);
-=======
->>>>>>> cluster
   return false;
 }
 
