@@ -69,7 +69,10 @@ private:
         doubtful_.try_emplace(key_of(p), p.at == kNone ? p.other : p.at);
         continue;
       }
-      if (idle && !traits_of(p.kind).about_allocation) continue;
+      if (idle && !traits_of(p.kind).about_allocation) {
+        out_.uses.count(assumptions::Id::kIdleCta);
+        continue;
+      }
       if (contradicts && p.kind == ProblemKind::kLeftAllocated) continue;
       add(std::move(p));
     }
@@ -95,7 +98,11 @@ private:
             pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
           continue;
         const Key key = key_of(p);
-        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1}) || cannot_tell_rounds(p)) continue;
+        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1})) continue;
+        if (cannot_tell_rounds(p)) {
+          out_.uses.count(assumptions::Id::kExcusedArrival);
+          continue;
+        }
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }
