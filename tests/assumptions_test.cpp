@@ -305,5 +305,90 @@ TEST(Assumptions, AReportWithoutAssumptionsHasNoneInJson) {
   EXPECT_EQ(results.assumed.of(assumptions::Id::kThreadsOfABlock), 0u);
 }
 
+// --- limits that make a place incomplete ---
+
+std::vector<std::string> reasons_of(const report::Results& results) {
+  std::vector<std::string> out;
+  for (const report::Incomplete& i : results.incomplete) out.push_back(i.reason);
+  return out;
+}
+
+void replace(std::string& text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  ASSERT_NE(at, std::string::npos) << what;
+  text.replace(at, what.size(), by);
+}
+
+// All warps store to the place that the mma reads, fence and meet; warp 3, the last one, then fences often before
+// warp 0 issues the mma.
+TEST(Assumptions, AProxyFenceThatIsForgottenMakesThePlaceIncomplete) {
+  for (const unsigned fences : {1u, 20u}) {
+    std::string ptx = text_of(kRoot / "fixtures/cases/38-smem-operand-no-proxy-fence-good.ptx");
+    replace(ptx, "shl.b32 %r46, %t, 2;", "and.b32 %r46, %t, 31; shl.b32 %r46, %r46, 2;");
+    std::string more = "M_done: @!%p6 bra W0;\n";
+    for (unsigned n = 0; n < fences; ++n) more += "fence.proxy.async.shared::cta;\n";
+    replace(ptx, "M_done:\n", more);
+    const report::Results results = lint_text(ptx);
+    EXPECT_THAT(results.findings, IsEmpty()) << fences;
+    if (fences == 1) {
+      EXPECT_THAT(reasons_of(results), IsEmpty());
+    } else {
+      EXPECT_THAT(reasons_of(results), ::testing::Contains(HasSubstr("only the last 8 of each warp are remembered")));
+      EXPECT_GT(results.assumed.of(assumptions::Id::kProxyFences), 0u);
+    }
+  }
+}
+
+// Warp 7 writes a word, each other warp one that it computes from the word of the next warp; the columns that warp 0
+// reads are computed from the last one.
+std::string chain(unsigned warps) {
+  return R"(.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry k() .reqntid )" +
+         std::to_string(32 * warps) + R"( {
+  .shared .align 4 .b32 slot;
+  .shared .align 4 .b8 x[64];
+  .reg .b32 %r<20>;
+  .reg .pred %p<4>;
+  mov.u32 %r1, %tid.x;
+  shr.u32 %r2, %r1, 5;
+  mov.u32 %r3, x;
+  shl.b32 %r4, %r2, 2;
+  add.u32 %r5, %r3, %r4;
+  setp.ne.u32 %p1, %r2, )" +
+         std::to_string(warps - 1) + R"(;
+  @%p1 bra READ;
+  st.shared.b32 [%r5], 1;
+  bra STORED;
+READ:
+  ld.shared.b32 %r6, [%r5+4];
+  add.u32 %r6, %r6, 1;
+  st.shared.b32 [%r5], %r6;
+STORED:
+  setp.ne.u32 %p2, %r2, 0;
+  @%p2 bra DONE;
+  mov.u32 %r7, slot;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r7], 64;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+  ld.shared.b32 %r8, [%r7];
+  ld.shared.b32 %r9, [%r3];
+  add.u32 %r10, %r8, %r9;
+  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r10], {%r1};
+  tcgen05.wait::st.sync.aligned;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r8, 64;
+DONE:
+  ret;
+}
+)";
+}
+
+TEST(Assumptions, WarpsThatStillLearnFromEachOtherMakeThePlaceIncomplete) {
+  EXPECT_THAT(reasons_of(lint_text(chain(3))), ::testing::Not(::testing::Contains(HasSubstr("exchanges"))));
+  const report::Results results = lint_text(chain(12));
+  EXPECT_THAT(reasons_of(results), ::testing::Contains(HasSubstr("still changes after 4 exchanges")));
+  EXPECT_EQ(results.assumed.of(assumptions::Id::kExchanges), 1u);
+}
+
 }  // namespace
 }  // namespace tmemlint

@@ -162,13 +162,13 @@ void AccessOperations::check_operand(const Execution& e, const Value& descriptor
   const uint32_t address = in_rank(ptx::matrix_start(*d), e.warp.id.rank);
   const LastStore* last = state_.stored.find(address);
   if (last == nullptr) return;
+  scene_.terms.uses().count(assumptions::Id::kFirstBytesOfAMatrix);
   for (const WarpState& u : state_.warps) {
     const bool fenced = std::any_of(u.proxy_fences.begin(), u.proxy_fences.end(), [&](const ProxyFence& f) {
       return e.warp.knowledge.knows(u.index, f.event) && f.known.knows(last->warp, last->event);
     });
     if (fenced) return;
   }
-  scene_.terms.uses().count(assumptions::Id::kFirstBytesOfAMatrix);
   for (const WarpState& u : state_.warps) {
     // A fence that is not remembered any more knew no more than the first one that is.
     if (u.forgotten_fence == 0 || !e.warp.knowledge.knows(u.index, u.forgotten_fence)) continue;
