@@ -94,7 +94,7 @@ private:
   }
   void value(const value::Value& v) {
     v_.number(v.base);
-    v_.number((uint64_t{v.table} << 32) | v.plain);
+    v_.number((uint64_t{v.table} << 32) | v.without_base);
     v_.number(v.number);
   }
   void site(const Site& s) {
@@ -173,7 +173,7 @@ private:
     v_.event({o.warp, o.waited});
     v_.number(o.waited == 0 ? 0 : 1);
     v_.commit(o.warp, o.commit);
-    v_.number((uint64_t{o.lane} << 32) | o.batch);
+    v_.number((uint64_t{o.lane} << 32) | o.first_of_run);
     v_.number(o.idesc ? 1 + uint64_t{*o.idesc} : 0);
     v_.number(o.d_column);
     v_.number((uint64_t{o.lanes} << 32) | o.used);
