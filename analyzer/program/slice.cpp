@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::program {
 
 using kernel::Block;
@@ -17,8 +19,7 @@ constexpr unsigned kMostSimple = 6;
 
 // Whether an instruction reads shared memory through a descriptor.
 bool reads_by_descriptor(const Meaning& m) {
-  return m.action == Action::kTcgen05 &&
-         (m.form.op == ptx::Tcgen05::kMma || m.form.op == ptx::Tcgen05::kMmaWs || m.form.op == ptx::Tcgen05::kCp);
+  return m.action == Action::kTcgen05 && !ptx::effects_of(m.form).shared_reads.empty();
 }
 
 class Slicer {
