@@ -2,7 +2,6 @@
 #include <bit>
 #include <map>
 
-#include "analyzer/ptx/effects.h"
 #include "rules/facts.h"
 
 namespace tmemlint::rules {
