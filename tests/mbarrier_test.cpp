@@ -150,6 +150,29 @@ TEST(Mbarriers, TokensNameThePhaseThatWasCurrent) {
   EXPECT_THAT(said(rounds("%d1")), ElementsAre("error tmem-handoff-race @load"));
 }
 
+TEST(Mbarriers, EachLaneIsGivenTheStateOfTheMbarrierThatItArrivesOn) {
+  // Lane 0 arrives on one that is in its second phase, lane 1 on one that is in its first.
+  const auto kernel = [](const std::string& lane_0, const std::string& lane_1) {
+    return ptx_kernel(
+        begin(32, init("ring", 1) + init("ring+8", 1)) +
+        where("%w0", where("%first", "mbarrier.arrive.shared::cta.b64 _, [ring];\n") + wait("ring", "0") +
+                         "setp.lt.u32 %p1, %l, 2;\n" +
+                         where("%p1",
+                               "mov.u32 %r30, ring;\nmad.lo.u32 %r30, %l, 8, %r30;\n"
+                               "mbarrier.arrive.shared::cta.b64 %d1, [%r30];\n"
+                               "setp.eq.u32 %p2, %l, 0;\n"
+                               "selp.b64 %d2, " +
+                                   lane_0 + ", " + lane_1 +
+                                   ", %p2;\n"
+                                   "AGAIN: mbarrier.test_wait.shared::cta.b64 %p3, [%r30], %d2; // @wait\n"
+                                   "@!%p3 bra AGAIN;\n")) +
+        end(32));
+  };
+  EXPECT_THAT(said(kernel("%d1", "%d1")), IsEmpty());
+  // The state of the other one is that of a phase that is not over.
+  EXPECT_THAT(said(kernel("0", "%d1")), testing::Contains(testing::HasSubstr("tmem-mbarrier-count")));
+}
+
 TEST(Mbarriers, AreInitialisedAgainAfterInval) {
   auto again = [](const std::string& first_use, const std::string& second_wait) {
     return ptx_kernel(begin(128, init("full", 1)) + first_use + join() +

@@ -33,7 +33,7 @@ std::string written(const std::string& name, const std::string& code) {
 }
 
 TEST(Switches, NoneOverAnEnumerationHasADefault) {
-  const Output found = switches("");  // of all folders
+  const Output found = switches("");
   EXPECT_FALSE(found.failed) << found.text;
   EXPECT_EQ(found.text, "");
 }

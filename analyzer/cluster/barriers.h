@@ -54,9 +54,9 @@ public:
   }
   void init(uint32_t address, Mbarrier barrier) { all_[address] = std::move(barrier); }
   // Whether a phase that a warp asked for is over.
-  bool is_over(uint32_t address, uint32_t phase) {
-    const Mbarrier* b = find(address);
-    return b == nullptr || b->phase != phase;
+  bool is_over(uint32_t address, uint32_t phase) const {
+    const auto at = all_.find(address);
+    return at == all_.end() || !at->second.live || at->second.phase != phase;
   }
   const std::unordered_map<uint32_t, Mbarrier>& all() const { return all_; }
 
@@ -77,6 +77,7 @@ class NamedBarriers {
 public:
   NamedBarrier& at(uint32_t rank, uint32_t id) { return all_[{rank, id}]; }
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier>& all() { return all_; }
+  const std::map<std::pair<uint32_t, uint32_t>, NamedBarrier>& all() const { return all_; }
 
 private:
   std::map<std::pair<uint32_t, uint32_t>, NamedBarrier> all_;  // by rank and number

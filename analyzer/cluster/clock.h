@@ -35,6 +35,7 @@ public:
   bool knows_commit(uint32_t warp, uint32_t number) const { return commits_[warp] >= number; }
   size_t size() const { return events_.size(); }
   uint32_t event(uint32_t warp) const { return events_[warp]; }
+  uint32_t commit(uint32_t warp) const { return commits_[warp]; }
 
 private:
   std::vector<uint32_t> events_;

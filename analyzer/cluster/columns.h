@@ -40,6 +40,13 @@ public:
     split(end);
     each_start(begin, end, [&](uint32_t at) { f(runs_[at]); });
   }
+  // All runs, with their first columns.
+  template <typename F>
+  void each_run(F&& f) const {
+    for (uint32_t at = 0; at < ptx::kMostTmemColumns; ++at) {
+      if (((starts_[at / 64] >> (at % 64)) & 1) != 0) f(at, runs_[at]);
+    }
+  }
   void clear(uint32_t begin, uint32_t end) {
     each(begin, end, [](Column& c) { c = Column{}; });
     // All alike now: one run again.

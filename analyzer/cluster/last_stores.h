@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,6 +35,17 @@ public:
     const auto it = pages_.find(g / kPage);
     if (it == pages_.end() || it->second[g % kPage].warp == ptx::kNone) return nullptr;
     return &it->second[g % kPage];
+  }
+  // All blocks that somebody stored to, ascending.
+  template <typename F>
+  void each(F&& f) const {
+    std::map<uint32_t, const Page*> sorted;
+    for (const auto& [number, page] : pages_) sorted[number] = &page;
+    for (const auto& [number, page] : sorted) {
+      for (uint32_t n = 0; n < kPage; ++n) {
+        if ((*page)[n].warp != ptx::kNone) f(number * kPage + n, (*page)[n]);
+      }
+    }
   }
   void erase(uint32_t address, uint32_t bytes) {
     const uint32_t end = (address + bytes - 1) / kBytes + 1;

@@ -55,6 +55,7 @@ public:
     const auto at = words_.find(address);
     return at == words_.end() ? nullptr : &at->second;
   }
+  const std::map<uint32_t, SharedWord>& all() const { return words_; }  // by address
   SharedWord& operator[](uint32_t address) { return words_[address]; }
   // The word replaces all that overlap it.
   void put(uint32_t address, SharedWord word) {

@@ -119,6 +119,8 @@ public:
   }
   Operation& operation(uint32_t n) { return operations_[n]; }
   const std::vector<Operation>& operations() const { return operations_; }
+  const std::vector<Access>& accesses() const { return accesses_; }
+  const std::vector<Columns>& columns() const { return columns_; }  // by rank
 
   // --- accesses ---
   struct Kind {

@@ -60,6 +60,13 @@ public:
   }
 
   const Knowledge& levels() const { return known_; }
+  // All clocks that the warp has: what it knows, and what its next fence and arrival go by.
+  template <typename F>
+  void each_level(F&& f) const {
+    for (const Clock* c : {&known_.any, &known_.fenced, &known_.strict, &before_fence_.fenced, &before_fence_.strict,
+                           &after_fence_.fenced, &after_fence_.strict})
+      f(*c);
+  }
   const Clock& any() const { return known_.any; }
   bool knows(uint32_t warp, uint32_t event) const { return warp == self_ || known_.any.knows(warp, event); }
 
