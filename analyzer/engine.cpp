@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/analysis.h"
 #include "analyzer/confirmation.h"
 #include "rules/facts.h"
@@ -94,6 +95,28 @@ report::Results judge_closely(const cluster::Analysis& analysis, const rules::Pr
   return out;
 }
 
+// What the analysis of a kernel relied on.
+void count_uses(const cluster::Analysis& analysis, const rules::Problems& problems, assumptions::Uses& uses) {
+  using assumptions::Id;
+  uses.add(analysis.kernel->terms->uses());
+  uses.add(analysis.kernel->graph.uses);
+  uses.add(problems.uses);
+  switch (analysis.launch.block_ground) {
+    case kernel::Launch::Ground::kStated:
+      break;
+    case kernel::Launch::Ground::kMaximum:
+      uses.count(Id::kBlockFromMaximum);
+      break;
+    case kernel::Launch::Ground::kInferred:
+      uses.count(Id::kBlockFromBarriers);
+      break;
+    case kernel::Launch::Ground::kAssumed:
+      uses.count(Id::kThreadsOfABlock);
+      break;
+  }
+  if (analysis.launch.cluster_is_guess() && analysis.launch.ctas() > 1) uses.count(Id::kPairOfCtas);
+}
+
 report::KernelStats stats_of(const cluster::Analysis& analysis, const rules::Problems& problems,
                              const ptx::Module& module, uint32_t kernel) {
   report::KernelStats stats;
@@ -125,6 +148,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     std::string note = kernel::assumption(analysis.launch, module.functions[kernel].name);
     if (!note.empty()) results.assumptions.push_back(std::move(note));
   }
+  count_uses(analysis, problems, results.assumed);
   std::move(said.findings.begin(), said.findings.end(), std::back_inserter(results.findings));
   std::move(said.incomplete.begin(), said.incomplete.end(), std::back_inserter(results.incomplete));
 }

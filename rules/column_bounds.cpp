@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "rules/between_warps.h"
 
 namespace tmemlint::rules {
@@ -12,7 +13,7 @@ namespace {
 // to that.
 std::optional<uint64_t> most_added(const value::Terms& terms, const value::Value& address, unsigned lane,
                                    unsigned depth = 0) {
-  constexpr unsigned kDeepest = 8;
+  constexpr unsigned kDeepest = assumptions::kDepthOfABound;
   if (((address.plain >> lane) & 1) != 0) return 0;
   uint64_t all = 0;
   for (const value::Terms::Part part : terms.parts(address.base)) {

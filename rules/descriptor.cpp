@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/descriptor.h"
 #include "rules/facts.h"
 
@@ -70,7 +71,7 @@ public:
   Bits of(const Value& value, unsigned lane) { return of_value(terms_.lane(value, lane), kMostDepth); }
 
 private:
-  static constexpr unsigned kMostDepth = 24;
+  static constexpr unsigned kMostDepth = assumptions::kDepthOfKnownBits;
 
   // Of a value that is the same in all lanes.
   Bits of_value(const Value& value, unsigned depth) {
@@ -251,8 +252,10 @@ private:
     if (out.values.empty()) {
       // A few open bits (the id of a scale factor) can be tried out.
       const uint64_t open = value::truncate(~out.bits.known, width);
-      constexpr int kMostOpen = 8;
-      if (std::popcount(open) <= kMostOpen) {
+      constexpr auto kMostOpen = static_cast<int>(assumptions::kOpenBitsTried);
+      if (std::popcount(open) > kMostOpen) {
+        context_.terms().uses().count(assumptions::Id::kOpenBitsTried);
+      } else {
         uint64_t some = 0;
         do {
           out.values.push_back(out.bits.value | some);

@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/effects.h"
 
 namespace tmemlint::rules {
 
 using report::Level;
 using value::Value;
+
+namespace {
+
+constexpr size_t kMostSteps = assumptions::kStepsOfAShownPath;
+constexpr unsigned kMostBlocksAhead = assumptions::kBlocksToTheNextLine;
+
+}  // namespace
 
 std::string list_numbers(uint64_t set) {
   std::string out;
@@ -127,7 +135,7 @@ report::Place Context::place(At at) const {
   out.has_source = true;
   out.source = position(innermost);
   uint32_t outer = innermost.inlined_at;
-  for (int depth = 0; outer != kNone && depth < 32; ++depth) {
+  for (unsigned depth = 0; outer != kNone && depth < assumptions::kInlinedCallsOfAPlace; ++depth) {
     out.inlined_at.push_back(position(module().locations[outer]));
     outer = module().locations[outer].inlined_at;
   }
@@ -153,7 +161,7 @@ report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool h
   if (written.empty()) return step;
   const report::SourcePosition& from = written.front();
   const std::vector<kernel::Block>& blocks = analysis_.kernel->graph.blocks;
-  for (int steps = 0; next != kNone && steps < 8; ++steps) {
+  for (unsigned steps = 0; next != kNone && steps < kMostBlocksAhead; ++steps) {
     const kernel::Block& block = blocks[next];
     // What a compiler moved here from lines above says nothing of the way.
     report::SourcePosition first, below;
@@ -179,8 +187,14 @@ report::Related Context::branch_step(uint32_t instruction, uint32_t next, bool h
 
 std::vector<report::Related> Context::path_to(const warp::WarpGraph& warp, uint32_t node) const {
   std::vector<report::Related> out;
-  constexpr size_t kMost = 12;  // the last ones
-  for (int steps = 0; node != kNone && steps < 4096 && out.size() < kMost; ++steps) {
+  assumptions::Uses& uses = terms().uses();
+  for (unsigned steps = 0; node != kNone; ++steps) {
+    // The last ones.
+    if (steps >= assumptions::kNodesOfAShownPath || out.size() >= kMostSteps) {
+      const bool full = out.size() >= kMostSteps;
+      uses.count(full ? assumptions::Id::kStepsOfAShownPath : assumptions::Id::kNodesOfAShownPath);
+      break;
+    }
     const warp::Node& n = warp.nodes[node];
     if (n.decision >= 0 && n.from != kNone) {
       const kernel::Block& block = analysis_.kernel->graph.blocks[warp.nodes[n.from].block];
@@ -208,7 +222,7 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cluster::D
   std::vector<report::Related> out;
   std::vector<uint32_t> seen;
   // The last decision at each place.
-  for (auto d = decisions.rbegin(); d != decisions.rend() && out.size() < 12; ++d) {
+  for (auto d = decisions.rbegin(); d != decisions.rend() && out.size() < kMostSteps; ++d) {
     if (d->instruction >= module().instructions.size()) continue;
     if (std::find(seen.begin(), seen.end(), d->instruction) != seen.end()) continue;
     seen.push_back(d->instruction);
@@ -227,6 +241,7 @@ void Context::report(Draft draft) {
   if (!rule_->stands_alone && !analysis_.kernel->graph.gaps.empty()) return;  // said as incomplete
   if (draft.rests_on_block && launch().shape_unknown) return;                 // said as incomplete
   if (draft.rests_on_block && launch().block_is_guess()) {
+    terms().uses().count(assumptions::Id::kFindingOnGuessedBlock);
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";
   }
@@ -251,7 +266,7 @@ void Context::report(Draft draft) {
 // One cause can show in hundreds of places, with other numbers in each message: the first ones are said, the others are
 // counted.
 void Context::fold_floods() {
-  constexpr size_t kMost = 12;
+  constexpr size_t kMost = assumptions::kFindingsAlike;
   auto shape = [](const std::string& message) {
     std::string out;
     for (char c : message) {
@@ -271,6 +286,7 @@ void Context::fold_floods() {
   }
   for (const auto& [key, count] : counts) {
     if (count > kMost) {
+      terms().uses().count(assumptions::Id::kFindingsAlike, count - kMost);
       kept[last[key]].draft.message +=
           "; and " + std::to_string(count - kMost) + " more findings like this in the kernel";
     }

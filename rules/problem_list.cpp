@@ -69,7 +69,10 @@ private:
         doubtful_.try_emplace(key_of(p), p.at == kNone ? p.other : p.at);
         continue;
       }
-      if (idle && !traits_of(p.kind).about_allocation) continue;
+      if (idle && !traits_of(p.kind).about_allocation) {
+        out_.uses.count(assumptions::Id::kIdleCta);
+        continue;
+      }
       if (contradicts && p.kind == ProblemKind::kLeftAllocated) continue;
       add(std::move(p));
     }
@@ -96,7 +99,11 @@ private:
           if (!grew.emplace(later.instruction, later.warp.rank & 1).second) continue;
         }
         const Key key = key_of(p);
-        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1}) || is_excused(p)) continue;
+        if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1})) continue;
+        if (is_excused(p)) {
+          out_.uses.count(assumptions::Id::kExcusedArrival);
+          continue;
+        }
         p.decisions = scenario.decisions_before(o);
         out.push_back(std::move(p));
       }

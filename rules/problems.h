@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/joint.h"
 #include "analyzer/cluster/observations.h"
 #include "analyzer/warp/events.h"
@@ -128,7 +129,8 @@ void add_problems_of(const cluster::Observed& observed, const KernelView& view, 
 struct Problems {
   std::vector<Problem> all;           // in the order in which they were observed
   std::vector<warp::Uncertain> open;  // questions that stay open, each once
-  uint64_t asked = 0;                 // those of them that scenarios asked, as often as they did
+  assumptions::Uses uses;
+  uint64_t asked = 0;  // those of them that scenarios asked, as often as they did
 };
 // What is found points into the run.
 Problems find_problems(const cluster::Joint& joint, const KernelView& view);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "rules/facts.h"
 
 namespace tmemlint::rules {
@@ -38,7 +39,8 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
       const auto [it, fresh] = groups.try_emplace(exited ? kNone : e.block, drafts.size());
       if (!fresh) {
         Draft& d = drafts[it->second];
-        if (d.related.size() < 8) d.related.emplace_back(e.instruction, std::string(name) + " is in the same place");
+        if (d.related.size() < assumptions::kPlacesOfACollective)
+          d.related.emplace_back(e.instruction, std::string(name) + " is in the same place");
         continue;
       }
       Draft d;

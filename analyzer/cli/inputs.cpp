@@ -1,5 +1,7 @@
 #include "analyzer/cli/inputs.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Offsets into a text are 32 bits wide; this leaves them room and is far more than any compiler emits.
-constexpr size_t kLargestInput = size_t{1} << 30;
+constexpr size_t kLargestInput = assumptions::kBytesOfAnInput;
 
 report::InputError cannot(const std::string& file, const std::string& what) {
   return {file, nullptr, {}, what};

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cli/compdb.h"
 #include "analyzer/cli/decode.h"
 #include "analyzer/cli/inputs.h"
@@ -77,6 +78,10 @@ int list_rules(const Command& command, const std::vector<report::RuleInfo>& rule
     (out += line += rule.summary) += '\n';
   }
   return print(out, command);
+}
+
+int list_assumptions(const Command& command) {
+  return print(command.format == Format::kJson ? report::json(assumptions::rows()) : assumptions::page(), command);
 }
 
 int explain(const Command& command, const std::vector<report::RuleInfo>& rules) {
@@ -232,6 +237,7 @@ int run(int argc, const char* const* argv) {
   if (!command->decode.empty()) return decode(*command);
   const std::vector<report::RuleInfo> rules = all_rules();
   if (command->list_rules) return list_rules(*command, rules);
+  if (command->list_assumptions) return list_assumptions(*command);
   if (!command->explain.empty()) return explain(*command, rules);
   if (command->explain_kernel) return explain_files(*command);
   return check(*command, rules);

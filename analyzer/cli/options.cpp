@@ -1,5 +1,7 @@
 #include "analyzer/cli/options.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -55,7 +57,7 @@ std::string read_dimensions(const std::string& text, ptx::Dimensions& out) {
 
 std::string read_block(const std::string& text, ptx::Dimensions& block) {
   if (std::string problem = read_dimensions(text, block); !problem.empty()) return problem;
-  constexpr uint32_t kMostThreads = 1024;
+  constexpr uint32_t kMostThreads = assumptions::kMostThreadsOfABlock;
   constexpr uint32_t kLargestZ = 64;
   if (block.count() == 0) return "a block size of 0 in '" + text + "'";
   if (block.count() > kMostThreads) return "'" + text + "' is more than 1024 threads";
@@ -110,6 +112,8 @@ void add_options(CLI::App& app, Command& command) {
       ->option_text("ID")
       ->allow_extra_args(false);
   app.add_flag("--list-rules", command.list_rules, "List all rules (text, or --format json)");
+  app.add_flag("--list-assumptions", command.list_assumptions,
+               "List what the analysis assumes, and its limits (text, or --format json)");
   app.add_option("--explain", command.explain, "Print the page of a rule")->option_text("RULE");
   app.add_option("--decode-descriptor", command.decode, "Print the fields of a descriptor, decimal or 0x...")
       ->option_text("idesc|smem VALUE")
@@ -197,8 +201,9 @@ std::optional<Command> parse_command_line(int argc, const char* const* argv, int
     }
     return command;
   }
-  if (command.list_rules || !command.explain.empty()) {
-    if (command.format == Format::kSarif) return usage_error("--list-rules and --explain know no SARIF");
+  if (command.list_rules || command.list_assumptions || !command.explain.empty()) {
+    if (command.format == Format::kSarif)
+      return usage_error("--list-rules, --list-assumptions and --explain know no SARIF");
     return command;
   }
   if (command.files.empty() && command.database.empty()) {

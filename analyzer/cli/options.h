@@ -33,6 +33,7 @@ struct Command {
   bool stats = false;
   bool explain_kernel = false;
   bool list_rules = false;
+  bool list_assumptions = false;
   std::string explain;                       // a rule id; empty: not asked
   std::vector<std::string> decode;           // idesc or smem, and a value; empty: not asked
   std::string kind;                          // of the mma whose descriptor it is; empty: not said

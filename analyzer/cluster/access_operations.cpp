@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/remote.h"
 #include "analyzer/cluster/tmem_operations.h"
 
@@ -159,11 +160,22 @@ void AccessOperations::check_operand(const Execution& e, const Value& descriptor
   const uint32_t address = in_rank(ptx::matrix_start(*d), e.warp.id.rank);
   const LastStore* last = state_.stored.find(address);
   if (last == nullptr) return;
+  scene_.terms.uses().count(assumptions::Id::kFirstBytesOfAMatrix);
   for (const WarpState& u : state_.warps) {
     const bool fenced = std::any_of(u.proxy_fences.begin(), u.proxy_fences.end(), [&](const ProxyFence& f) {
       return e.warp.knowledge.knows(u.index, f.event) && f.known.knows(last->warp, last->event);
     });
     if (fenced) return;
+  }
+  for (const WarpState& u : state_.warps) {
+    // A fence that is not remembered any more knew no more than the first one that is.
+    if (u.forgotten_fence == 0 || !e.warp.knowledge.knows(u.index, u.forgotten_fence)) continue;
+    if (!u.proxy_fences.front().known.knows(last->warp, last->event)) continue;
+    scene_.terms.uses().count(assumptions::Id::kProxyFences);
+    scene_.log.add_uncertain(e.instruction(),
+                             "whether a proxy fence lies behind the stores of what this reads: only the last " +
+                                 std::to_string(assumptions::kProxyFences) + " of each warp are remembered");
+    return;
   }
   scene_.log.add(UnfencedOperand{e.site(), {last->instruction, scene_.warp(last->warp).id}});
 }

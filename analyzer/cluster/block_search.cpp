@@ -1,5 +1,7 @@
 #include "analyzer/cluster/block_search.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -9,12 +11,11 @@ namespace tmemlint::cluster {
 namespace {
 
 // Blocks, in threads, of which each is tried to see whether it has a warp for what the ones before had none.
-constexpr std::array<uint32_t, 3> kCoarseBlocks = {256, 512, 1024};
+constexpr auto kCoarseBlocks = std::to_array(assumptions::kBlocksTriedForReach);
 // Those of which the smallest one that does as well as the best of them is taken.
-constexpr std::array<uint32_t, 15> kBlocks = {160, 192, 224, 256, 288, 320, 352, 384,
-                                              416, 448, 480, 512, 640, 768, 1024};
+constexpr auto kBlocks = std::to_array(assumptions::kBlocksTriedForFit);
 // Those that are tried where warps wait for others.
-constexpr std::array<uint32_t, 7> kLargerBlocks = {160, 192, 256, 288, 320, 384, 512};
+constexpr auto kLargerBlocks = std::to_array(assumptions::kBlocksTriedForWaits);
 
 // Whether what a warp does may depend on how many others there are.
 bool asks_for_block(const CompiledKernel& k) {
@@ -25,10 +26,12 @@ bool asks_for_block(const CompiledKernel& k) {
   });
 }
 
-FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launch& like, uint32_t threads) {
+FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launch& like, uint64_t threads,
+                               assumptions::Id why) {
   FollowedLaunch out;
   out.launch = like;
-  out.launch.block = {threads, 1, 1};
+  kernel.terms->uses().count(why);
+  out.launch.block = {static_cast<uint32_t>(threads), 1, 1};
   out.launch.block_ground = kernel::Launch::Ground::kInferred;
   out.warps = follow_warps(kernel, out.launch);
   return out;
@@ -39,10 +42,10 @@ FollowedLaunch follow_in_block(const CompiledKernel& kernel, const kernel::Launc
 std::vector<uint32_t> candidates(const CompiledKernel& kernel, const FollowedLaunch& largest, size_t fewest) {
   const bool warps_are_the_same = !asks_for_block(kernel) && largest.launch.ctas() == 1;
   std::vector<uint32_t> out;
-  for (uint32_t threads : kBlocks) {
+  for (uint64_t threads : kBlocks) {
     if (threads > largest.launch.threads()) break;
     if (!warps_are_the_same || count_unreached_protocol(kernel, largest.warps, threads / value::kLanes) <= fewest)
-      out.push_back(threads);
+      out.push_back(static_cast<uint32_t>(threads));
   }
   return out;
 }
@@ -56,15 +59,15 @@ FollowedLaunch find_block(const CompiledKernel& kernel, FollowedLaunch first) {
   // What the largest block has no warp for is not there for another warp.
   size_t fewest = missing;
   FollowedLaunch largest = first;
-  for (uint32_t threads : kCoarseBlocks) {
+  for (uint64_t threads : kCoarseBlocks) {
     if (threads <= first.launch.threads() || fewest == 0) continue;
-    largest = follow_in_block(kernel, first.launch, threads);
+    largest = follow_in_block(kernel, first.launch, threads, assumptions::Id::kBlocksTriedForReach);
     fewest = count_unreached_protocol(kernel, largest.warps);
   }
   if (fewest >= missing) return first;
   for (uint32_t threads : candidates(kernel, largest, fewest)) {
     if (threads <= first.launch.threads()) continue;
-    FollowedLaunch tried = follow_in_block(kernel, first.launch, threads);
+    FollowedLaunch tried = follow_in_block(kernel, first.launch, threads, assumptions::Id::kBlocksTriedForFit);
     if (count_unreached_protocol(kernel, tried.warps) <= fewest) return tried;
   }
   return first;
@@ -74,10 +77,10 @@ SteppedLaunch find_block_that_goes_on(const CompiledKernel& kernel, SteppedLaunc
   if (!first.followed.launch.block_is_guess() || !first.joint.short_of_warps) return first;
   JointSetting usual = setting;  // says enough of a block, at a part of the cost
   usual.usual_only = true;
-  for (uint32_t threads : kLargerBlocks) {
+  for (uint64_t threads : kLargerBlocks) {
     if (threads <= first.followed.launch.threads()) continue;
     SteppedLaunch tried;
-    tried.followed = follow_in_block(kernel, first.followed.launch, threads);
+    tried.followed = follow_in_block(kernel, first.followed.launch, threads, assumptions::Id::kBlocksTriedForWaits);
     if (run_jointly(kernel, tried.followed.launch, usual).short_of_warps) continue;
     tried.joint = run_jointly(kernel, tried.followed.launch, setting);
     return tried;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/value_origins.h"
 #include "analyzer/ptx/effects.h"
 
@@ -16,8 +17,8 @@ using program::Meaning;
 namespace {
 
 // How much an instruction of the protocol says about which way of a branch is the usual one.
-constexpr uint32_t kWeightOfTensorMemory = 16;
-constexpr uint32_t kWeightOfBarrier = 1;
+constexpr uint32_t kWeightOfTensorMemory = assumptions::kWeightOfTensorMemory;
+constexpr uint32_t kWeightOfBarrier = assumptions::kWeightOfABarrier;
 constexpr uint8_t kNoWay = 2;
 
 bool writes_tensor_memory(const Meaning& m) {

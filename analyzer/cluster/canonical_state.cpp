@@ -124,6 +124,8 @@ private:
     for (uint32_t n : w.stores) operation(n);
     v_.number(w.uncommitted.size());
     for (uint32_t n : w.uncommitted) operation(n);
+    v_.number(w.forgotten_fence != 0 ? 1 : 0);
+    if (w.forgotten_fence != 0) v_.event({w.index, w.forgotten_fence});
     for (const ProxyFence& f : w.proxy_fences) {
       v_.event({w.index, f.event});
       v_.clock(f.known);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barrier_operations.h"
 #include "analyzer/cluster/remote.h"
 
@@ -9,10 +10,10 @@ using program::Arg;
 
 namespace {
 
-// Bytes that a copy is taken to overwrite at most, where its size is in a tensor map: 2048 blocks of 16.
-constexpr uint32_t kMostCopied = 2048 * LastStores::kBytes;
+// Bytes that a copy is taken to overwrite at most, where its size is in a tensor map.
+constexpr uint32_t kMostCopied = assumptions::kBytesACopyOverwrites;
 // Proxy fences of a warp that an operand may rely on: the last ones.
-constexpr size_t kMostProxyFences = 8;
+constexpr size_t kMostProxyFences = assumptions::kProxyFences;
 
 }  // namespace
 
@@ -52,7 +53,10 @@ Outcome CopyOperations::copy(Execution& e) {
   a.bytes = e.meaning.copy.bytes;
   if (written) a.written = static_cast<uint32_t>(*written);
   // The asynchronous proxy writes these bytes: what ordinary stores left there is gone.
-  if (written && !e.meaning.copy.launch_control) state_.stored.erase(a.written, kMostCopied);
+  if (written && !e.meaning.copy.launch_control) {
+    state_.stored.erase(a.written, kMostCopied);
+    scene_.terms.uses().count(assumptions::Id::kBytesACopyOverwrites);
+  }
   for (uint32_t t : a.targets) {
     const auto reached = reach(scene_, e, t, 0);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
@@ -74,7 +78,10 @@ Outcome CopyOperations::proxy_fence(Execution& e) {
   if (!e.meaning.fences_shared) return Done{};
   e.warp.knowledge.tick();
   e.warp.proxy_fences.push_back({e.warp.knowledge.now(), e.warp.knowledge.any()});
-  if (e.warp.proxy_fences.size() > kMostProxyFences) e.warp.proxy_fences.pop_front();
+  if (e.warp.proxy_fences.size() > kMostProxyFences) {
+    if (e.warp.forgotten_fence == 0) e.warp.forgotten_fence = e.warp.proxy_fences.front().event;
+    e.warp.proxy_fences.pop_front();
+  }
   return Done{};
 }
 

@@ -1,5 +1,7 @@
 #include "analyzer/cluster/decisions.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -14,10 +16,10 @@ using warp::Truth;
 namespace {
 
 // Times that a policy's wish is refused before it is not followed any more.
-constexpr unsigned kMostRefusals = 3;
+constexpr unsigned kMostRefusals = assumptions::kRefusals;
 // Rounds beyond those that the policy asks for, after which a break of a loop is taken: it would never end otherwise.
-constexpr uint32_t kRoundsBeforeBreak = 2;
-constexpr uint32_t kFewestTrips = 2;
+constexpr uint32_t kRoundsBeforeBreak = assumptions::kRoundsBeforeABreak;
+constexpr uint32_t kFewestTrips = assumptions::kFewestRoundsBeforeABreak;
 
 bool has_run_long(uint32_t rounds, uint32_t trips) {
   return rounds > std::max(trips, kFewestTrips) + kRoundsBeforeBreak;
@@ -112,6 +114,7 @@ void Decisions::decide_condition(warp::Machine& machine, uint32_t term) {
 void Decisions::note_guess(uint32_t term) {
   if (term != 0 && state_.model.of_parameters(term)) return;
   state_.guessed_data = true;
+  scene_.terms.uses().count(assumptions::Id::kGuessedData);
   if (term == 0) return;
   scene_.state.globals.guess(state_.model, term);
   scene_.log.set_guesses(static_cast<uint32_t>(scene_.state.globals.guessed()));
@@ -124,6 +127,7 @@ void Decisions::wish_came(bool unusual, bool granted) {
     state_.differs = true;
   } else if (++state_.refused >= std::min(kMostRefusals, scene_.policy.occasions)) {
     state_.nothing_new = true;
+    scene_.terms.uses().count(assumptions::Id::kRefusals);
   }
 }
 
@@ -141,7 +145,8 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   wish_came(unusual, first == wish);
   if (state_.nothing_new) return false;
   note_guess(t.term);
-  scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first);
+  if (!scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first))
+    scene_.terms.uses().count(assumptions::Id::kDecisionsOfAPath);
   (first ? t.yes : t.no) |= t.unknown;
   return true;
 }
@@ -152,6 +157,7 @@ bool Decisions::take(warp::Machine& machine, uint32_t block, const Truth& t, boo
   const bool holds = state_.model.holds(t.term) == (first != t.inverted);
   Patience& patience = state_.patience[{block, first}];
   const bool tries = holds || patience.has();
+  if (!tries) scene_.terms.uses().count(assumptions::Id::kRefusalsBeforeAPause);
   const bool granted = tries && state_.model.decide(t.term, first != t.inverted);
   if (tries && !holds) patience.note(granted);
   if (!granted) {
@@ -190,9 +196,12 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
       ++state_.choices[b];
       const bool flips = scene_.policy.flipped.contains(b);
       if (flips) *unusual = true;
-      return in0 != (flips || has_run_long(w.rounds[loop], scene_.policy.trips));
+      const bool breaks = has_run_long(w.rounds[loop], scene_.policy.trips);
+      if (breaks) scene_.terms.uses().count(assumptions::Id::kRoundsBeforeABreak);
+      return in0 != (flips || breaks);
     }
     state_.chose_trips = true;
+    scene_.terms.uses().count(assumptions::Id::kRounds);
     const uint32_t done = w.rounds[loop] + (end.at_top ? 0 : 1);
     *unusual = (done < scene_.policy.trips) != (done < Policy{}.trips);
     note_other_trips([&](uint32_t trips) { return done < trips; });
@@ -205,13 +214,17 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
 bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
   if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
   // What memory holds is not the number that the kernel itself takes for "none yet".
-  if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) return none_yet == 1;
+  if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) {
+    scene_.terms.uses().count(assumptions::Id::kNoneYet);
+    return none_yet == 1;
+  }
   const kernel::Block& block = scene_.kernel.graph.blocks[b];
   const BranchFacts& branches = scene_.facts.branches;
   const std::array<uint32_t, 2> ahead = branches.protocol_ahead(b);
   const bool exit_first = branches.control().can_exit[block.successors[0]];
   if (exit_first != branches.control().can_exit[block.successors[1]] && ahead[exit_first ? 1 : 0] == 0)
     return exit_first;
+  scene_.terms.uses().count(assumptions::Id::kWeightOfTensorMemory);
   bool first = ahead[0] > ahead[1];
   if (branches.guards_writes(b)) {
     state_.chose_trips = true;

@@ -1,5 +1,7 @@
 #include "analyzer/cluster/ending.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <map>
 
@@ -117,6 +119,7 @@ void ScenarioEnding::note_unwritten_reads() {
     out.column = u.offset;
     out.columns = u.columns;
     out.loop_never_ran = u.decided.zero_trips || (excused && !read.by_commit());
+    if (out.loop_never_ran) scene_.terms.uses().count(assumptions::Id::kExcusedRead);
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
     scene_.log.add(out, out.loop_never_ran);
   });

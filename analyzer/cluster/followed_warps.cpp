@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
@@ -9,9 +10,9 @@ namespace tmemlint::cluster {
 namespace {
 
 // Times that the warps are followed again because another one was seen to write something else to shared memory.
-constexpr uint32_t kMostExchanges = 4;
+constexpr uint32_t kMostExchanges = assumptions::kExchanges;
 // Steps that following all warps of a kernel may take.
-constexpr uint64_t kMostSteps = 1'000'000;
+constexpr uint64_t kMostSteps = assumptions::kStepsOfAllWarps;
 
 const ptx::Effects& effects_of(const CompiledKernel& k, uint32_t instruction) {
   return ptx::effects_of(k.meaning_of(instruction).form);
@@ -77,6 +78,7 @@ public:
     for (uint32_t w = 0; w < evaluations_.size(); ++w) {
       spent_ += follow_apart(kernel_, evaluations_[w].graph, setting_of(w, kMostExchanges));
     }
+    note_what_was_left_out();
     for (warp::Evaluation& e : evaluations_) {
       e.graph.writes = std::move(e.writes);
       out.add(std::move(e.graph));
@@ -84,6 +86,18 @@ public:
   }
 
 private:
+  // A warp that has not seen what others write in the end may have gone by what is not so.
+  void note_what_was_left_out() {
+    assumptions::Uses& uses = kernel_.terms->uses();
+    if (spent_ > kMostSteps) uses.count(assumptions::Id::kStepsOfAllWarps);
+    const auto due = std::find(due_.begin(), due_.end(), true);
+    if (due == due_.end()) return;
+    uses.count(assumptions::Id::kExchanges);
+    evaluations_[static_cast<size_t>(due - due_.begin())].graph.uncertain.push_back(
+        {kernel_.tcgen05.front(), "what warps tell each other through shared memory still changes after " +
+                                      std::to_string(kMostExchanges) + " exchanges"});
+  }
+
   void follow(uint32_t w, uint32_t exchange) {
     due_[w] = false;
     warp::Evaluation next = warp::evaluate(setting_of(w, exchange));
@@ -132,7 +146,7 @@ bool has_loop_of_protocol(const CompiledKernel& k) {
 FollowedWarps follow_warps(const CompiledKernel& kernel, const kernel::Launch& launch) {
   FollowedWarps out;
   uint64_t spent = 0;
-  const uint32_t ranks = launch.ctas() > 1 ? 2 : 1;
+  const uint32_t ranks = launch.ctas() > 1 ? assumptions::kCtasFollowed : 1;
   for (uint32_t rank = 0; rank < ranks; ++rank) CtaFollower(kernel, launch, rank, &spent).run(out);
   return out;
 }

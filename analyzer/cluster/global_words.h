@@ -9,13 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/model.h"
 #include "analyzer/value/value.h"
 
 namespace tmemlint::cluster {
 
-constexpr uint32_t kMaxRanks = 8;         // CTAs of a cluster that are stepped together
-constexpr uint32_t kMaxWarpsPerCta = 32;  // 1024 threads
+constexpr uint32_t kMaxRanks = assumptions::kCtasSteppedTogether;  // CTAs of a cluster that are stepped together
+constexpr uint32_t kMaxWarpsPerCta = assumptions::kMostThreadsOfABlock / value::kLanes;
 
 class GlobalWords {
 public:

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/global_words.h"
 #include "analyzer/cluster/scenario_run.h"
 
@@ -12,23 +13,23 @@ namespace tmemlint::cluster {
 namespace {
 
 // Branches and selections that are decided the other way, one scenario each.
-constexpr size_t kMostFlips = 16;
+constexpr size_t kMostFlips = assumptions::kFlips;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
-constexpr uint64_t kTimesUsual = 4;
-constexpr uint64_t kMoreThanUsual = 4000;
+constexpr uint64_t kTimesUsual = assumptions::kTimesTheUsualCost;
+constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
 
 // Runs the scenarios of a kernel: the usual one, then those that decide one thing another way.
 class Scenarios {
 public:
   Scenarios(const KernelFacts& facts, const JointSetting& setting, uint32_t first_instruction)
-      : facts_(facts), setting_(setting), first_instruction_(first_instruction) {}
+      : facts_(facts), setting_(setting), first_instruction_(first_instruction), uses_(facts.kernel.terms->uses()) {}
 
   Joint run() {
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
-    const size_t untried = run_flips(usual);
-    note_what_was_left_out(usual.choices.size(), untried);
+    const Untried untried = run_flips(usual);
+    note_what_was_left_out(usual, untried);
     return std::move(out_);
   }
 
@@ -41,28 +42,33 @@ private:
       if (occasions == usual.other_trips.end() || (trips == 0 && !after_one.contains(0))) continue;
       Policy p;
       p.trips = trips;
+      uses_.count(assumptions::Id::kOtherRounds);
       p.occasions = occasions->second;
       ScenarioResult result = run_one(p);
       if (trips == 1) after_one = std::move(result.other_trips);
     }
   }
 
-  // Gives how many branches were not tried the other way.
-  size_t run_flips(const ScenarioResult& usual) {
+  // What was not tried the other way.
+  struct Untried {
+    size_t branches = 0, selections = 0;
+  };
+  Untried run_flips(const ScenarioResult& usual) {
     size_t flips = 0;
-    size_t untried = usual.choices.size();
+    Untried untried{usual.choices.size(), usual.selections.size()};
     for (const auto& [block, occasions] : usual.choices) {
       if (flips == kMostFlips) break;
       Policy p;
       p.flipped = {block};
       p.occasions = occasions;
-      --untried;
+      --untried.branches;
       if (!run_one(p).nothing_new) ++flips;
     }
     for (const auto& [term, holds] : usual.selections) {
       if (flips == kMostFlips) break;
       Policy p;
       p.selection = {term, !holds};
+      --untried.selections;
       p.occasions = 1;
       if (!run_one(p).nothing_new) ++flips;
     }
@@ -93,7 +99,10 @@ private:
     spent_ += result.cost;
     if (usual_cost_ == 0) usual_cost_ = result.cost;
     if (result.over_budget && most == rest) unfinished_ = true;
-    if (result.over_budget && most != rest) ++cut_short_;
+    if (result.over_budget && most != rest) {
+      ++cut_short_;
+      uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
+    }
     out_.asked += result.asked + result.uncertain.size();
     out_.decided += result.decided;
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
@@ -121,16 +130,22 @@ private:
     return observed_.add(key);
   }
 
-  void note_what_was_left_out(size_t choices, size_t untried) {
+  void note_what_was_left_out(const ScenarioResult& usual, const Untried& untried) {
     std::vector<std::string> reasons;
+    if (unfinished_) uses_.count(assumptions::Id::kStepsOfAllScenarios);
     if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
     if (cut_short_ != 0 && !unfinished_) {
       reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
                         " cut short for the others");
     }
-    if (untried != 0) {
-      reasons.push_back("of " + std::to_string(choices) + " unknown conditions " + std::to_string(untried) +
-                        " were taken one way");
+    uses_.count(assumptions::Id::kFlips, untried.branches + untried.selections);
+    if (untried.branches != 0) {
+      reasons.push_back("of " + std::to_string(usual.choices.size()) + " unknown conditions " +
+                        std::to_string(untried.branches) + " were taken one way");
+    }
+    if (untried.selections != 0) {
+      reasons.push_back("of " + std::to_string(usual.selections.size()) + " unknown conditions that select a number " +
+                        std::to_string(untried.selections) + " were taken one way");
     }
     if (reasons.empty()) return;
     std::string reason = "warps were stepped together in " + std::to_string(out_.scenarios.size()) +
@@ -149,6 +164,7 @@ private:
   const KernelFacts& facts_;
   const JointSetting setting_;
   const uint32_t first_instruction_;  // of those of tcgen05
+  assumptions::Uses& uses_;
   Joint out_;
   bool unfinished_ = false;  // the budget ended before the scenarios did
   size_t left_ = 0;          // scenarios to come
@@ -164,6 +180,7 @@ Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, co
   const KernelFacts facts(kernel, launch);
   const uint32_t first = kernel.tcgen05.empty() ? kNone : kernel.tcgen05.front();
   if (launch.ctas() > kMaxRanks && facts.uses_cluster) {
+    kernel.terms->uses().count(assumptions::Id::kCtasSteppedTogether);
     Joint out;
     out.uncertain.push_back(
         {first, "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});

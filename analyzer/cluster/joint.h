@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/compiled_kernel.h"
 #include "analyzer/cluster/footprints.h"
 #include "analyzer/cluster/observation_log.h"
@@ -38,7 +39,7 @@ struct Joint {
 struct JointSetting {
   bool log = false;
   // Of all scenarios; the first one may take as many by itself. What is only replayed counts little.
-  uint64_t step_budget = 300'000;
+  uint64_t step_budget = assumptions::kStepsOfAllScenarios;
   bool usual_only = false;  // the first scenario and no other
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/module.h"
 #include "analyzer/value/value.h"
 
@@ -21,7 +22,7 @@ struct LastStore {
 
 class LastStores {
 public:
-  static constexpr uint32_t kBytes = 16;
+  static constexpr uint32_t kBytes = assumptions::kBytesOfAStoredBlock;
 
   void set(uint32_t address, unsigned bytes, const LastStore& store) {
     const uint32_t last = (address + bytes - 1) / kBytes;

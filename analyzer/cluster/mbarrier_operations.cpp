@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barrier_operations.h"
 #include "analyzer/cluster/remote.h"
 
@@ -242,7 +243,10 @@ void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t grou
 // as those do that are more than the round still expects.
 void MbarrierOperations::check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals) {
   scene_.log.count_decided();
-  if (scene_.launch.cluster_is_guess() && scene_.ranks > 1) return;  // how many arrive is not known
+  if (scene_.launch.cluster_is_guess() && scene_.ranks > 1) {  // how many arrive is not known
+    scene_.terms.uses().count(assumptions::Id::kRoundsInGuessedCluster);
+    return;
+  }
   Arrival seen;
   seen.arrival = e.site();
   seen.barrier_rank = rank_of(address);

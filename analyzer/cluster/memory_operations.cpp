@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/value/unknowns.h"
 
@@ -16,8 +17,8 @@ using value::Value;
 namespace {
 
 // A loop that acquires words of global memory as often as this is none that waits for something.
-constexpr unsigned kMostWaitsForGlobal = kMostPolls / 2;
-constexpr unsigned kMostBytesOfValue = 8;
+constexpr unsigned kMostWaitsForGlobal = assumptions::kWaitsForGlobalMemory;
+constexpr unsigned kMostBytesOfValue = assumptions::kBytesOfAValue;
 
 bool is_shared(const Value& address) {
   return address.constant() && kernel::window_of(address.number) == kernel::kSharedWindow;
@@ -291,10 +292,16 @@ Outcome MemoryOperations::order_globally(WarpState& w, const GlobalOrder& order)
     state_.guesses_contradict = true;
     scene_.log.set_doubtful();
   }
-  if (acquires && alone && !w.poll_released && state_.polls_released < kMostWaitsForGlobal) return WaitForWord{};
+  if (acquires && alone && !w.poll_released) {
+    if (state_.polls_released < kMostWaitsForGlobal) return WaitForWord{};
+    scene_.terms.uses().count(assumptions::Id::kWaitsForGlobalMemory);
+  }
   w.poll_released = false;
   w.reached_global = false;
-  if (acquires) w.knowledge.learn(*state_.released_globally);
+  if (acquires) {
+    scene_.terms.uses().count(assumptions::Id::kReleaseOfAnyGlobalWord);
+    w.knowledge.learn(*state_.released_globally);
+  }
   return Done{};
 }
 

@@ -1,5 +1,7 @@
 #include "analyzer/cluster/model.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,12 +17,11 @@ using value::Value;
 namespace {
 
 // Sizes that kernels are launched with, and the small numbers that loops turn on.
-constexpr std::array<uint64_t, 18> kUsual = {0,  1,   2,   3,   4,   5,   8,    16,   63,
-                                             64, 127, 128, 129, 256, 512, 1024, 4096, 1u << 20};
-constexpr size_t kMostLeaves = 12;
-constexpr size_t kMostPairs = 300;
-constexpr size_t kMostRepairs = 120;
-constexpr size_t kMostApproaches = 600;
+constexpr auto kUsual = std::to_array(assumptions::kNumbersTried);
+constexpr size_t kMostLeaves = assumptions::kUnknownsOfADecision;
+constexpr size_t kMostPairs = assumptions::kPairsTried;
+constexpr size_t kMostRepairs = assumptions::kRepairsTried;
+constexpr size_t kMostApproaches = assumptions::kApproachesTried;
 
 }  // namespace
 
@@ -58,7 +59,7 @@ uint64_t Model::usual(uint32_t leaf) const {
   if (t.width == 1) return 0;
   // The first CTA always has work to do.
   if (is_launch(leaf) && !is_size(leaf)) return 0;
-  return (t.divisor ? 1 : 128) & ~t.zero_bits;
+  return (t.divisor ? 1 : assumptions::kUsualNumber) & ~t.zero_bits;
 }
 
 // Few unknowns change while one decision is made: what was worked out since its beginning is held against those alone.
@@ -206,7 +207,8 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
       return d;
     };
     const int64_t d0 = difference(here);
-    for (const int64_t step : {int64_t{1}, int64_t{64}, int64_t{4096}}) {
+    for (const uint64_t size : assumptions::kSlopesTried) {
+      const auto step = static_cast<int64_t>(size);
       const int64_t slope = difference(here + static_cast<uint64_t>(step)) - d0;
       if (slope == 0) continue;
       const int64_t at = static_cast<int64_t>(here) - d0 * step / slope;
@@ -300,6 +302,7 @@ bool Model::approach(uint32_t term, bool truth, const std::vector<uint32_t>& lea
     set(which, to);
   }
   attempts += tried;
+  if (tried >= kMostApproaches) terms_->uses().count(assumptions::Id::kApproachesTried);
   if (best == 0) return true;
   take_back(before);
   return false;
@@ -316,6 +319,7 @@ bool Model::find_numbers(uint32_t term, bool truth) {
   if (holds(term) != truth) {
     if (failed_.contains({term, truth})) return false;
     if (!decide_parts(term, truth) && !search(term, truth)) {
+      terms_->uses().count(assumptions::Id::kNoNumbersFound);
       failed_.insert({term, truth});
       failures_.emplace_back(term, truth);
       return false;
@@ -357,6 +361,7 @@ bool Model::search(uint32_t term, bool truth) {
   uint64_t bound = 0;
   for (const auto& [decision, way] : decisions_) bound |= known_[decision].leaves;
   std::stable_partition(leaves.begin(), leaves.end(), [&](uint32_t l) { return (known_[l].leaves & bound) == 0; });
+  if (leaves.size() >= kMostLeaves) terms_->uses().count(assumptions::Id::kUnknownsOfADecision);
   Numbers numbers(leaves.size());
   return search_one(term, truth, leaves, numbers) || search_repairs(term, truth, leaves, numbers) ||
          from_ones(term, truth, leaves) || approach(term, truth, leaves) || search_pairs(term, truth, leaves, numbers);
@@ -364,6 +369,7 @@ bool Model::search(uint32_t term, bool truth) {
 
 // Sizes and counts are not negative; what no such number satisfies may take others. `numbers` are set here.
 bool Model::search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers) {
+  terms_->uses().count(assumptions::Id::kNotNegative);
   for (const bool negative : {false, true}) {
     for (size_t l = 0; l < leaves.size(); ++l) {
       const uint32_t leaf = leaves[l];
@@ -404,6 +410,7 @@ bool Model::search_repairs(uint32_t term, bool truth, const std::vector<uint32_t
     }
     take_back(before);
   }
+  if (repairs >= kMostRepairs) terms_->uses().count(assumptions::Id::kRepairsTried);
   return false;
 }
 
@@ -427,6 +434,7 @@ bool Model::search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>&
     }
     take_back(before);
   }
+  if (pairs >= kMostPairs) terms_->uses().count(assumptions::Id::kPairsTried);
   return false;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/observations.h"
 #include "analyzer/value/containers.h"
 #include "analyzer/warp/events.h"
@@ -45,9 +46,11 @@ public:
   void add_uncertain(uint32_t instruction, std::string reason) {
     uncertain_.push_back({instruction, std::move(reason)});
   }
-  // A decision of the scenario. Those beyond kMostDecisions are not kept for a finding's path.
-  void add_decision(uint32_t branch, bool taken) {
-    if (decisions_.size() < kMostDecisions) decisions_.push_back({branch, taken});
+  // A decision of the scenario. Those beyond kMostDecisions are not kept for a finding's path; false for them.
+  bool add_decision(uint32_t branch, bool taken) {
+    const bool kept = decisions_.size() < kMostDecisions;
+    if (kept) decisions_.push_back({branch, taken});
+    return kept;
   }
   // `text` makes what the line says: only where there is a log.
   template <typename F>
@@ -83,8 +86,8 @@ public:
   uint64_t decided() const { return decided_; }
 
 private:
-  static constexpr size_t kMostDecisions = 200;
-  static constexpr size_t kMostLines = 20'000;
+  static constexpr size_t kMostDecisions = assumptions::kDecisionsOfAPath;
+  static constexpr size_t kMostLines = assumptions::kLinesOfALog;
 
   std::deque<Observed> observed_;
   std::vector<uint32_t> guesses_before_;  // by observation

@@ -7,11 +7,13 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/assumptions/assumptions.h"
+
 namespace tmemlint::cluster {
 
 struct Policy {
-  uint32_t trips = 2;          // times round a loop whose end is not known
-  std::set<uint32_t> flipped;  // blocks whose branch is decided the other way than usual
+  uint32_t trips = assumptions::kRounds;  // times round a loop whose end is not known
+  std::set<uint32_t> flipped;             // blocks whose branch is decided the other way than usual
   // A condition that selects a number (a term), and what it is to be.
   std::optional<std::pair<uint32_t, bool>> selection;
   unsigned occasions = 2;  // how often the usual policy comes to a branch that this one decides another way
@@ -20,6 +22,6 @@ struct Policy {
 };
 
 // The other numbers of times that loops are let run.
-inline constexpr std::array<uint32_t, 3> kOtherTrips = {1, 0, 5};
+inline constexpr auto kOtherTrips = std::to_array(assumptions::kOtherRounds);
 
 }  // namespace tmemlint::cluster

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barriers.h"
 #include "analyzer/cluster/global_words.h"
 #include "analyzer/cluster/last_stores.h"
@@ -24,7 +25,7 @@
 namespace tmemlint::cluster {
 
 // Times that warps which poll are let go on because nobody else can.
-constexpr unsigned kMostPolls = 1000;
+constexpr unsigned kMostPolls = assumptions::kPolls;
 
 // An arrival that comes when it comes.
 struct AsyncArrival {
@@ -60,10 +61,11 @@ public:
   }
   void note(bool granted) {
     times_ = granted ? 0 : times_ + 1;
-    pause_ = times_ < 3 ? 0 : 1u << std::min(times_ - 3, 6u);
+    pause_ = times_ < kPatient ? 0 : 1u << std::min<unsigned>(times_ - kPatient, assumptions::kDoublingsOfAPause);
   }
 
 private:
+  static constexpr unsigned kPatient = assumptions::kRefusalsBeforeAPause;
   unsigned times_ = 0, pause_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/ending.h"
 #include "analyzer/cluster/scheduler.h"
 
@@ -59,11 +60,12 @@ void set_first_state(Scene& scene) {
 
 // Where warps go by words of memory that may be one and the same count, guessed to be two, one of them comes to where
 // the other one never does: which of their events are ordered means nothing from there on.
-void mark_contradictions(RunState& state) {
+bool mark_contradictions(RunState& state) {
   const size_t contradiction = state.globals.first_contradiction();
-  if (contradiction == SIZE_MAX) return;
+  if (contradiction == SIZE_MAX) return false;
   state.guesses_contradict = true;
   state.log.mark_doubtful_after(contradiction);
+  return true;
 }
 
 Scenario describe(const Scene& scene, const Progress& progress, bool excused) {
@@ -119,11 +121,13 @@ ScenarioResult ScenarioUnderWay::finish() {
   ScenarioEnding ending(scene_);
   if (progress_.stuck) ending.note_hang();
   ending.note_end(progress_.complete);
-  mark_contradictions(state_);
+  if (mark_contradictions(state_)) scene_.terms.uses().count(assumptions::Id::kContradictingGuesses);
   const Hang* hang = hang_of(state_.log);
   ScenarioResult out;
   out.short_of_warps = hang != nullptr && may_lack_warps(*hang);
-  out.scenario = describe(scene_, progress_, hang != nullptr && is_excused(*hang));
+  const bool excused = hang != nullptr && is_excused(*hang);
+  if (excused) scene_.terms.uses().count(assumptions::Id::kExcusedHang);
+  out.scenario = describe(scene_, progress_, excused);
   out.observed = std::move(state_.log.observed());
   out.keys = std::move(state_.log.keys());
   out.uncertain = std::move(state_.log.uncertain());

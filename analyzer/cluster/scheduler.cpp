@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/lane_groups.h"
 #include "analyzer/ptx/effects.h"
 
@@ -19,7 +20,7 @@ using warp::Truth;
 namespace {
 
 // Steps that a warp takes before the others have their turn.
-constexpr uint64_t kQuantum = 20'000;
+constexpr uint64_t kQuantum = assumptions::kStepsOfATurn;
 
 bool is_of_protocol(Action action) {
   return program::is_protocol(action) || action == Action::kProxyFence;
@@ -127,6 +128,7 @@ bool Scheduler::advance(WarpState& w) {
       stopped_ = true;
     }
   }
+  if (state_.steps >= limit) scene_.terms.uses().count(assumptions::Id::kStepsOfATurn);
   return progress;
 }
 
@@ -334,8 +336,11 @@ bool Scheduler::let_other_lanes_go_on() {
 // Polls see what they wait for as late as they can.
 bool Scheduler::release_polls() {
   const auto polls = [](const WarpState& w) { return w.wait && std::holds_alternative<WaitForWord>(*w.wait); };
-  if (std::none_of(state_.warps.begin(), state_.warps.end(), polls) || ++state_.polls_released >= kMostPolls)
+  if (std::none_of(state_.warps.begin(), state_.warps.end(), polls)) return false;
+  if (++state_.polls_released >= kMostPolls) {
+    scene_.terms.uses().count(assumptions::Id::kPolls);
     return false;
+  }
   for (WarpState& w : state_.warps) {
     if (!polls(w)) continue;
     w.wait.reset();

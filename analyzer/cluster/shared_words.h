@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/clock.h"
 #include "analyzer/cluster/handles.h"
 #include "analyzer/cluster/observations.h"
@@ -88,7 +89,7 @@ public:
   }
 
 private:
-  static constexpr uint32_t kMostBytes = 16;  // of a word
+  static constexpr uint32_t kMostBytes = assumptions::kBytesOfASharedWord;  // of a word
   std::map<uint32_t, SharedWord>::iterator first(uint32_t address) {
     return words_.lower_bound(address >= kMostBytes ? address - kMostBytes : 0);
   }

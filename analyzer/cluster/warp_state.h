@@ -209,6 +209,7 @@ struct WarpState {
   std::vector<uint32_t> uncommitted;    // that no commit follows yet
   uint32_t commits = 0;                 // how many it has issued
   std::deque<ProxyFence> proxy_fences;  // the last ones
+  uint32_t forgotten_fence = 0;         // the event of the first one before those; 0: there is none
 };
 
 }  // namespace tmemlint::cluster

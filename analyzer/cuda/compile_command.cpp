@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cuda/nvcc_options.h"
 
 namespace tmemlint::cuda {
@@ -248,7 +249,7 @@ private:
     fs::path path(name);
     if (path.is_relative() && !command_.directory.empty()) path = fs::path(command_.directory) / path;
     std::ifstream in(path, std::ios::binary);
-    constexpr unsigned kMostFiles = 64;  // a file that names itself has no end
+    constexpr unsigned kMostFiles = assumptions::kOptionsFiles;  // a file that names itself has no end
     if (!in || ++expanded_ > kMostFiles) {
       out_.problem = "the options file " + path.string() + " cannot be read";
       return;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <tuple>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cuda/front_end.h"
 #include "analyzer/cuda/nvcc.h"
 #include "analyzer/cuda/source_checks.h"
@@ -169,7 +170,7 @@ void merge_copies(std::vector<Finding>& findings) {
   using Key = std::tuple<std::string, std::string, ptx::Offset, std::string>;
   std::map<Key, size_t> first;
   std::vector<Finding> kept;
-  constexpr size_t kCopiesShown = 12;
+  constexpr size_t kCopiesShown = assumptions::kCopiesOfASourceFindingShown;
   for (Finding& finding : findings) {
     Key key(finding.rule, finding.place.text ? finding.place.text->path() : "", finding.place.span.begin,
             finding.message);

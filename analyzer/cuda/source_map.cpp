@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/report/sources.h"
 
 namespace tmemlint::cuda {
@@ -106,7 +107,7 @@ Written written_at_nvcc(const report::Place& place, Texts& texts) {
   const std::string_view name = ptx.substr(root, end - root);
   if (name.empty()) return out;
   const auto text = texts.of(out.at.file);
-  constexpr uint32_t kLongestStatement = 80;
+  constexpr uint32_t kLongestStatement = assumptions::kLinesOfAStatement;
   const uint32_t last = out.at.line;
   for (uint32_t line = out.at.line; line > 0 && line + kLongestStatement > last; --line) {
     const std::string_view content = text->line(line);

@@ -17,10 +17,6 @@ using ptx::Operand;
 
 namespace {
 
-// More activations or instructions than this are not laid into one graph; what is beyond is a gap.
-constexpr size_t kMaxFrames = 4096;
-constexpr size_t kMaxInstructions = 2'000'000;
-
 // The system calls that the CUDA device runtime defines and that PTX declares without a body (PTX interoperability
 // guide): none of them touches Tensor Memory, shared memory or barriers.
 struct SystemCall {
@@ -316,6 +312,7 @@ private:
     const Function& f = module_.functions[callee->ref];
     if (!f.has_body) {
       const SystemCall* known = system_call(f.name);
+      if (known != nullptr) graph_.uses.count(assumptions::Id::kSystemCalls);
       if (f.is_noreturn || (known != nullptr && !known->returns)) {
         block.ending = Ending::kTrap;
         block.successors.clear();
@@ -336,8 +333,10 @@ private:
 
   void bind(const PendingCall& call) {
     const Function& f = module_.functions[call.callee];
-    if (graph_.frames.size() >= kMaxFrames ||
-        instructions_ + (f.last_instruction - f.first_instruction) > kMaxInstructions) {
+    // What is beyond is a gap.
+    const bool too_deep = graph_.frames.size() >= assumptions::kActivations;
+    if (too_deep || instructions_ + (f.last_instruction - f.first_instruction) > assumptions::kInstructionsOfAKernel) {
+      graph_.uses.count(too_deep ? assumptions::Id::kActivations : assumptions::Id::kInstructionsOfAKernel);
       gap(call.instruction,
           "the kernel's call tree is too large: this call of '" + std::string(f.name) + "' is not followed");
       graph_.blocks[call.block].call = Block::Call::kOpaque;

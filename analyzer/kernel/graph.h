@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/module.h"
 
 namespace tmemlint::kernel {
@@ -72,6 +73,7 @@ struct Graph {
   std::vector<Gap> gaps;
   std::vector<bool> reached;  // Module::instructions of the kernel's call tree that some block holds
   uint32_t register_count = 0;
+  assumptions::Uses uses;  // while the graph was built
 
   const ptx::Function& function_of(uint32_t frame) const { return module->functions[frames[frame].function]; }
   uint32_t register_number(uint32_t frame, uint32_t reg) const { return frames[frame].first_register + reg; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/kernel/graph.h"
 
 namespace tmemlint::kernel {
@@ -24,7 +25,8 @@ uint32_t largest_barrier(const Module& module, uint32_t function) {
       if (instruction.operand_count < 2) continue;
       const Operand& count = module.operands_of(instruction)[1];
       if (count.kind != Operand::Kind::kInteger || count.value % 32 != 0) continue;
-      if (count.value > most && count.value <= 1024) most = static_cast<uint32_t>(count.value);
+      if (count.value > most && static_cast<uint64_t>(count.value) <= assumptions::kMostThreadsOfABlock)
+        most = static_cast<uint32_t>(count.value);
     }
   }
   return most;
@@ -76,13 +78,14 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   } else if (kernel.maxntid.given()) {
     out.block = kernel.maxntid;
     out.block_ground = Launch::Ground::kMaximum;
-  } else if (uint32_t threads = largest_barrier(module, number); threads > 128) {
+  } else if (uint32_t threads = largest_barrier(module, number); threads > assumptions::kThreadsOfABlock) {
     out.block.x = threads;
     out.block_ground = Launch::Ground::kInferred;
   } else {
-    out.block.x = 128;
+    out.block.x = assumptions::kThreadsOfABlock;
   }
-  if (out.block.count() > 1024) out.block = {1024, 1, 1};  // no kernel can be launched with more
+  if (out.block.count() > assumptions::kMostThreadsOfABlock)
+    out.block = {assumptions::kMostThreadsOfABlock, 1, 1};  // no kernel can be launched with more
 
   // .maxntid bounds the number of threads; a kernel that reads another dimension of its thread's place is launched in a
   // shape that nothing states.

@@ -11,9 +11,9 @@ namespace {
 
 // The system keeps the first KiB of a CTA's shared memory for itself on these targets; what matters here is only that
 // the dynamic part starts well aligned behind the static one.
-constexpr uint64_t kSharedStart = 1024;
+constexpr uint64_t kSharedStart = assumptions::kStartOfSharedMemory;
 // Between the begin of a window and its first variable, so that no variable is at address 0 of its state space.
-constexpr uint64_t kGap = 4096;
+constexpr uint64_t kGap = assumptions::kStartOfAWindow;
 
 uint64_t align_up(uint64_t n, uint64_t alignment) {
   if (alignment < 1) alignment = 1;
@@ -65,12 +65,12 @@ void Layout::place_once(const Graph& graph) {
       case Space::kConst:
         constant = align_up(constant, variable.alignment);
         global_[v] = constant;
-        constant += std::max<uint64_t>(variable.size, 1);
+        constant += std::max(variable.size, assumptions::kUnknownVariableSize);
         break;
       case Space::kGlobal:
         global = align_up(global, std::max<uint64_t>(variable.alignment, 256));
         global_[v] = global;
-        global += std::max<uint64_t>(variable.size, 1);
+        global += std::max(variable.size, assumptions::kUnknownVariableSize);
         break;
       case Space::kLocal:
       case Space::kParam:
@@ -103,12 +103,12 @@ void Layout::place_per_frame(const Graph& graph) {
       uint64_t& next = variable.space == Space::kLocal ? local : param;
       next = align_up(next, variable.alignment);
       per_frame_.push_back({key(frame, v), next});  // ascending: by frame, and by variable
-      next += std::max<uint64_t>(variable.size, 1);
+      next += std::max(variable.size, assumptions::kUnknownVariableSize);
       if (frame == 0 && variable.is_parameter) kernel_parameters_ = std::max(kernel_parameters_, next - kParamWindow);
     }
     // Variables of different activations never touch, so that a wide access cannot reach into another's.
-    param = align_up(param, 16) + 16;
-    local = align_up(local, 16) + 16;
+    param = align_up(param, assumptions::kGapBetweenActivations) + assumptions::kGapBetweenActivations;
+    local = align_up(local, assumptions::kGapBetweenActivations) + assumptions::kGapBetweenActivations;
   }
 }
 

@@ -9,17 +9,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/kernel/graph.h"
 
 namespace tmemlint::kernel {
 
-constexpr uint64_t kSharedWindow = uint64_t{1} << 40;
-constexpr uint64_t kLocalWindow = uint64_t{2} << 40;
-constexpr uint64_t kParamWindow = uint64_t{3} << 40;
-constexpr uint64_t kConstWindow = uint64_t{4} << 40;
-constexpr uint64_t kGlobalWindow = uint64_t{5} << 40;
-constexpr uint64_t kWindowMask = ~((uint64_t{1} << 40) - 1);
-constexpr unsigned kRankShift = 24;
+constexpr uint64_t kSharedWindow = uint64_t{1} << assumptions::kBitsOfAWindow;
+constexpr uint64_t kLocalWindow = uint64_t{2} << assumptions::kBitsOfAWindow;
+constexpr uint64_t kParamWindow = uint64_t{3} << assumptions::kBitsOfAWindow;
+constexpr uint64_t kConstWindow = uint64_t{4} << assumptions::kBitsOfAWindow;
+constexpr uint64_t kGlobalWindow = uint64_t{5} << assumptions::kBitsOfAWindow;
+constexpr uint64_t kWindowMask = ~(kSharedWindow - 1);
+constexpr unsigned kRankShift = assumptions::kBitsOfASharedAddress;
 
 inline uint64_t window_of(uint64_t generic) {
   return generic & kWindowMask;

@@ -1,5 +1,7 @@
 #include "analyzer/program/emit.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 
 namespace tmemlint::program {
@@ -153,7 +155,8 @@ private:
     step.instruction = i;
     if (m.action == Action::kTcgen05) step.roles = roles_.index(i);
     step.destinations = static_cast<uint8_t>(operands_.destination_count(i));
-    step.argument_count = static_cast<uint8_t>(std::min<unsigned>(instruction.operand_count, 255));
+    step.argument_count =
+        static_cast<uint8_t>(std::min<unsigned>(instruction.operand_count, assumptions::kOperandsOfAnInstruction));
     step.guard = guard_of(block, i);
     step.guard_negated = step.guard != kNone && instruction.guard_negated;
     if (m.action == Action::kGeneric) {

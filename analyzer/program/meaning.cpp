@@ -1,5 +1,7 @@
 #include "analyzer/program/meaning.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <array>
 #include <string_view>
 
@@ -49,7 +51,7 @@ bool is_integer(Type t) {
 
 // The type suffixes of a spelling, in order.
 struct Types {
-  std::array<Type, 4> list{};
+  std::array<Type, assumptions::kTypesOfAnOpcode> list{};
   unsigned count = 0;
   Type first() const { return count > 0 ? list[0] : Type::kNone; }
   Type last() const { return count > 0 ? list[count - 1] : Type::kNone; }

@@ -1,5 +1,7 @@
 #include "analyzer/program/slice.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <optional>
 
 #include "analyzer/ptx/effects.h"
@@ -15,7 +17,7 @@ using ptx::Operand;
 namespace {
 
 // Steps from what a check that traps asks back to what is needed anyway.
-constexpr unsigned kMostSimple = 6;
+constexpr unsigned kMostSimple = assumptions::kStepsToACheck;
 
 // Whether an instruction reads shared memory through a descriptor.
 bool reads_by_descriptor(const Meaning& m) {

@@ -1,5 +1,7 @@
 #include "analyzer/program/writers.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 namespace tmemlint::program {
 
 using kernel::Block;
@@ -34,7 +36,7 @@ const Operand* Writers::copied(const Site& site) const {
 }
 
 uint32_t Writers::original(uint32_t reg) const {
-  constexpr unsigned kMostCopies = 8;
+  constexpr unsigned kMostCopies = assumptions::kCopiesOfAVariable;
   for (unsigned n = 0; n < kMostCopies && has_one(reg); ++n) {
     const Site& site = of(reg).front();
     const Operand* from = copied(site);

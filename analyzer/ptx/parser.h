@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/lexer.h"
 #include "analyzer/ptx/module.h"
 #include "analyzer/ptx/symbols.h"
@@ -33,7 +34,7 @@ class Cursor {
 protected:
   explicit Cursor(std::shared_ptr<const SourceText> source);
 
-  static constexpr size_t kMaxErrors = 100;
+  static constexpr size_t kMaxErrors = assumptions::kErrorsOfAnInput;
   void error(Span span, std::string message);
   // Error at the current token: "expected X before 'token'". Always false.
   bool expected(const char* what);

@@ -3,13 +3,14 @@
 #include <limits>
 #include <utility>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/parser.h"
 
 namespace tmemlint::ptx {
 
 namespace {
 
-constexpr uint32_t kMaxNesting = 4096;  // of blocks; ptxas itself gives up below 3000
+constexpr uint32_t kMaxNesting = assumptions::kBlocksNested;  // of blocks; ptxas itself gives up below 3000
 
 }  // namespace
 

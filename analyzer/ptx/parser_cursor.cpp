@@ -1,6 +1,7 @@
 // Where the parser stands in the text, its errors, and where it goes on after one.
 #include <utility>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/parser.h"
 #include "analyzer/ptx/source.h"
 
@@ -8,7 +9,7 @@ namespace tmemlint::ptx {
 
 namespace {
 
-constexpr int kMaxDepth = 500;  // of vectors and groups, and of parentheses in expressions
+constexpr int kMaxDepth = assumptions::kExpressionsNested;  // of vectors and groups, and of parentheses in expressions
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Declarations: variables and registers, tables of branches and calls.
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/parser.h"
 
 namespace tmemlint::ptx {
@@ -158,7 +159,7 @@ bool DeclarationParser::parse_variable(Declaration declaration) {
     add_variable(key(name), variable);
     return true;
   }
-  constexpr uint32_t kMostVariables = 1 << 16;
+  constexpr uint32_t kMostVariables = assumptions::kVariablesOfARange;
   if (*count > kMostVariables) {
     error(name.span(), "too many variables");
     return true;
@@ -248,7 +249,7 @@ bool DeclarationParser::parse_table_entry(uint32_t label) {
     add_target(label, key(name), name.span());
     return true;
   }
-  constexpr uint32_t kMostTargets = 1 << 16;
+  constexpr uint32_t kMostTargets = assumptions::kVariablesOfARange;
   if (*count > kMostTargets) {
     error(name.span(), "too many targets");
     return false;

@@ -1,5 +1,7 @@
 #include "analyzer/report/finding.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -62,7 +64,7 @@ void finish_findings(std::vector<Finding>& findings) {
         Finding& first = kept[it->second];
         if (!same_source_finding(first, finding)) continue;
         unite(first, finding);
-        constexpr size_t kCopiesShown = 8;
+        constexpr size_t kCopiesShown = assumptions::kCopiesShown;
         if (first.related.size() < kCopiesShown) {
           first.related.push_back({finding.place, finding.kernel == first.kernel
                                                       ? "the same in another copy of this code"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/source.h"
 
 namespace tmemlint::report {
@@ -96,6 +97,7 @@ struct Results {
   std::vector<InputError> errors;
   std::vector<std::string> assumptions;  // "kernel k: no block size is stated; 128 threads assumed (give --block)"
   std::vector<std::string> notices;      // about the report rather than the kernels: "source not shown: …"
+  assumptions::Uses assumed;             // how often each assumption and limit was relied on
   Summary summary;
 };
 

@@ -102,6 +102,11 @@ std::string json(const Results& results) {
   for (const InputError& error : results.errors) out["errors"].push_back(error_json(error));
   out["assumptions"] = results.assumptions;
   if (!results.notices.empty()) out["notices"] = results.notices;
+  for (size_t n = 0; n < assumptions::kRows; ++n) {
+    const auto id = static_cast<assumptions::Id>(n);
+    if (const uint64_t count = results.assumed.of(id); count != 0)
+      out["assumed"].push_back({{"id", assumptions::row(id).id}, {"count", count}});
+  }
   for (const KernelStats& s : results.stats) {
     out["stats"].push_back({{"file", s.file},
                             {"kernel", s.kernel},
@@ -115,6 +120,22 @@ std::string json(const Results& results) {
   out["summary"] = {{"files", summary.files},          {"kernels", summary.kernels}, {"tcgen05", summary.tcgen05},
                     {"error", summary.error},          {"warning", summary.warning}, {"note", summary.note},
                     {"incomplete", summary.incomplete}};
+  return written(out);
+}
+
+std::string json(const std::vector<assumptions::Row>& rows) {
+  Json out;
+  out["tool"] = tool_json();
+  out["assumptions"] = Json::array();
+  for (const assumptions::Row& row : rows) {
+    out["assumptions"].push_back({{"id", row.id},
+                                  {"area", assumptions::to_string(row.area)},
+                                  {"sentence", row.sentence},
+                                  {"numbers", std::vector<uint64_t>(row.numbers.begin(), row.numbers.end())},
+                                  {"shown", assumptions::to_string(row.shown)},
+                                  {"how", row.how},
+                                  {"not_counted", row.not_counted}});
+  }
   return written(out);
 }
 

@@ -12,6 +12,9 @@ namespace tmemlint::report {
 // Columns are bytes from 1, as in the text output. Invalid UTF-8 in any string becomes U+FFFD. Ends with a line end.
 std::string json(const Results& results);
 
+// The registry of assumptions, for --list-assumptions.
+std::string json(const std::vector<assumptions::Row>& rows);
+
 // The list of rules, for --list-rules.
 std::string json(const std::vector<RuleInfo>& rules);
 

@@ -1,5 +1,7 @@
 #include "analyzer/report/sources.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t kLargestSource = 64u << 20;
+constexpr uintmax_t kLargestSource = assumptions::kBytesOfASource;
 
 // Files that no disk holds: the kernel writes them while they are read, and what it writes is about the machine.
 bool is_made_by_kernel([[maybe_unused]] int fd) {

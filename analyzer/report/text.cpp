@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/report/caret.h"
 #include "analyzer/report/encoding.h"
 #include "analyzer/report/summary.h"
@@ -174,7 +175,7 @@ private:
   // Of a long chain of calls the innermost and the two outermost: the author's own code is at the outer end, and what
   // lies between is a library's.
   void inlined(const Place& at) {
-    constexpr size_t kOuter = 2;
+    constexpr size_t kOuter = assumptions::kCallsShown;
     const size_t count = at.inlined_at.size();
     for (size_t n = 0; n < count; ++n) {
       if (n == 1 && count > kOuter + 2) {
@@ -228,6 +229,15 @@ void print_incomplete(const std::vector<Incomplete>& incomplete, Printer& printe
   }
 }
 
+// In the order of docs/limits.md.
+void print_assumed(const assumptions::Uses& uses, Printer& printer) {
+  for (size_t n = 0; n < assumptions::kRows; ++n) {
+    const auto id = static_cast<assumptions::Id>(n);
+    if (const uint64_t count = uses.of(id); count != 0)
+      printer.raw_line("assumed " + counted(count, "time") + ": " + assumptions::row(id).id);
+  }
+}
+
 }  // namespace
 
 std::string text(const Results& results, uint64_t hidden_notes, const TextStyle& style, SourceFiles& sources) {
@@ -250,12 +260,13 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
     printer.raw_line("all kernels: " + std::to_string(all.decided) + " of " + counted(all.asked, "question") +
                      " decided");
   }
+  if (!results.stats.empty()) print_assumed(results.assumed, printer);
   printer.raw_line(summary_line(results, hidden_notes));
   return printer.take();
 }
 
 std::string input_errors(const Results& results, const TextStyle& style, SourceFiles& sources) {
-  constexpr uint64_t kShownPerFile = 20;
+  constexpr uint64_t kShownPerFile = assumptions::kInputErrorsShown;
   Printer printer(style, sources);
   std::map<std::string_view, uint64_t> total;
   for (const InputError& error : results.errors) ++total[error.file];

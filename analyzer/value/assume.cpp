@@ -1,4 +1,5 @@
 // Adds to the facts what follows from a decision.
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/value/facts.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ void bound(const Terms& terms, Facts& facts, const Value& v, Interval interval, 
     if (~terms[v.base].zero_bits > static_cast<uint64_t>(of_width(width).high)) return;
     moved.low = std::max<int64_t>(moved.low, 0);
   }
-  facts.set(v.base, moved);
+  if (facts.set(v.base, moved)) terms.uses().count(assumptions::Id::kFactsOfAPath);
 }
 
 // What a == n says of a.
@@ -107,7 +108,7 @@ bool assume(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
 }
 
 bool assume_undecided(const Terms& terms, Facts& facts, uint32_t base, bool truth) {
-  facts.set(base, {truth ? 1 : 0, truth ? 1 : 0});
+  if (facts.set(base, {truth ? 1 : 0, truth ? 1 : 0})) terms.uses().count(assumptions::Id::kFactsOfAPath);
   if (!follow_conjunctions(terms, facts, base)) return false;
   const Term& term = terms[base];
   if (term.kind != TermKind::kPure) return true;
@@ -129,8 +130,8 @@ bool assume_undecided(const Terms& terms, Facts& facts, uint32_t base, bool trut
 
 Value resolve(Terms& terms, const Facts& facts, const Value& value) {
   Value v = value;
-  constexpr int kDeepest = 16;  // selections within each other
-  for (int depth = 0; depth < kDeepest && v.base != 0; ++depth) {
+  constexpr unsigned kDeepest = assumptions::kSelectionsResolved;
+  for (unsigned depth = 0; depth < kDeepest && v.base != 0; ++depth) {
     const Term& term = terms[v.base];
     if (!terms.is_selection(v.base)) break;
     const Value& p = term.args[0];

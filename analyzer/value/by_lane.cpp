@@ -1,5 +1,7 @@
 #include "analyzer/value/by_lane.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -147,7 +149,8 @@ std::optional<Value> beside_base(Arithmetic& terms, Operation o, const Value* ar
 std::optional<Value> by_choice(Arithmetic& terms, Operation o, const Value* args, unsigned count) {
   if (!traits(o.op).of_both_sides) return std::nullopt;
   const unsigned width = o.op == Op::kZext || o.op == Op::kSext ? o.aux : o.width;
-  constexpr uint32_t kDeepest = 8;  // a choice between choices is worked out for all of them
+  constexpr uint32_t kDeepest =
+      assumptions::kChoicesWorkedOut;  // a choice between choices is worked out for all of them
   Summand choice{0, 0};
   unsigned place = 0;
   for (unsigned n = 0; n < count; ++n) {

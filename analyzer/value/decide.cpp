@@ -1,4 +1,5 @@
 // Whether a truth value follows from what is known.
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/value/facts.h"
 
 #include <algorithm>
@@ -156,7 +157,7 @@ std::optional<bool> by_other_facts(const Terms& terms, const Facts& facts, const
     if (is_not(terms, facts, a.base, b.number - a.number, w)) return false;
   }
   // More than a small number is what is none of those up to it.
-  constexpr uint64_t kSmall = 2;
+  constexpr uint64_t kSmall = assumptions::kSmallNumbersTried;
   if (o.op == Op::kLt && !o.is_signed && a.constant() && b.same_in_lanes() && truncate(a.number, w) <= kSmall) {
     bool none = true;
     for (uint64_t n = 0; n <= truncate(a.number, w) && none; ++n) none = is_not(terms, facts, b.base, n - b.number, w);

@@ -90,11 +90,12 @@ bool Enumerator::collect_from(const Term& term, uint32_t base, unsigned depth) {
 }
 
 bool Enumerator::collect_joins(uint32_t base, unsigned depth) {
-  constexpr unsigned kDeepest = 24;  // joins and operations within each other
-  constexpr size_t kMostJoins = 8;
+  constexpr unsigned kDeepest = assumptions::kListedDepth;
+  constexpr size_t kMostJoins = assumptions::kListedUnknowns;
   if (base == 0) return true;
   if (depth > kDeepest || joins_.size() > kMostJoins) {
     cut_short_ = true;
+    terms_.uses().count(depth > kDeepest ? assumptions::Id::kListedDepth : assumptions::Id::kListedUnknowns);
     return false;
   }
   if (marked_[base]) return true;
@@ -183,7 +184,10 @@ bool Enumerator::choose(const JoinFilter* filter) {
     c.count = choices_.size() - c.first;
     open_joins_.push_back(c);
     combinations_ *= c.count;
-    if (combinations_ > kMostCombinations) return false;
+    if (combinations_ > kMostCombinations) {
+      terms_.uses().count(assumptions::Id::kCombinationsOfValues);
+      return false;
+    }
   }
   // Which truths of a condition are admitted: asked once, not for each combination.
   known_conditions_.clear();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/value/term_store.h"
 
 namespace tmemlint::value {
@@ -19,7 +20,7 @@ public:
 class Enumerator {
 public:
   // More combinations of values of joins than this are not tried: then the value cannot be enumerated.
-  static constexpr size_t kMostCombinations = 256;
+  static constexpr size_t kMostCombinations = assumptions::kCombinationsOfValues;
 
   explicit Enumerator(const TermStore& terms) : terms_(terms) {}
 

@@ -2,14 +2,13 @@
 // assume.cpp.
 #include "analyzer/value/facts.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 
 namespace tmemlint::value {
 
 namespace {
-
-// Facts beyond these are forgotten, the oldest unknown first: then less is known, and more stays open.
-constexpr size_t kMaxFacts = 96;
 
 auto position(std::vector<Fact>& list, uint32_t term) {
   return std::lower_bound(list.begin(), list.end(), term, [](const Fact& f, uint32_t t) { return f.term < t; });
@@ -22,14 +21,15 @@ const Fact* Facts::find(uint32_t term) const {
   return at != list_.end() && at->term == term ? &*at : nullptr;
 }
 
-void Facts::set(uint32_t term, Interval interval) {
+bool Facts::set(uint32_t term, Interval interval) {
   auto at = position(list_, term);
   if (at != list_.end() && at->term == term) {
     at->interval = intersect(at->interval, interval);
-    return;
+    return false;
   }
   // Full: the oldest unknown is the least likely to be asked about again.
-  if (!unlimited && list_.size() >= kMaxFacts) {
+  const bool full = !unlimited && list_.size() >= assumptions::kFactsOfAPath;
+  if (full) {
     list_.erase(list_.begin());
     at = position(list_, term);
   }
@@ -37,6 +37,7 @@ void Facts::set(uint32_t term, Interval interval) {
   fact.term = term;
   fact.interval = interval;
   list_.insert(at, fact);
+  return full;
 }
 
 void Facts::set_lanes(uint32_t term, uint32_t lanes) {

@@ -25,8 +25,9 @@ class Facts {
 public:
   // nullptr where nothing is known of the term. It is good until the facts change.
   const Fact* find(uint32_t term) const;
-  // Adds that a term lies in an interval, beside what is known of it.
-  void set(uint32_t term, Interval interval);
+  // Adds that a term lies in an interval, beside what is known of it. True where the oldest unknown was forgotten for
+  // it: then less is known, and more stays open.
+  bool set(uint32_t term, Interval interval);
   // Says in which lanes a truth value per lane is true, whatever was known of it.
   void set_lanes(uint32_t term, uint32_t lanes);
   // Forgets what is about terms that get a new value each time round the loops of the set.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/value/lane_tables.h"
 #include "analyzer/value/term.h"
 
@@ -20,6 +21,7 @@ public:
   const Term& operator[](uint32_t term) const { return terms_[term]; }
   Term& mutable_term(uint32_t term) { return terms_[term]; }
   size_t size() const { return terms_.size(); }
+  assumptions::Uses& uses() const { return uses_; }
   LaneTables& tables() { return tables_; }
   const LaneTables& tables() const { return tables_; }
 
@@ -89,6 +91,7 @@ private:
   uint64_t zero_bits_version_ = 1;
   uint64_t lists_ = 1;
   uint64_t listings_ = 1;
+  mutable assumptions::Uses uses_;
 };
 
 template <typename Fill>

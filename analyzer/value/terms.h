@@ -137,6 +137,10 @@ public:
     return enumerator_.enumerate(value, lane, width, &filter, most);
   }
 
+  // How often what the analysis of this kernel assumes was relied on. No part of what terms are: anything that works on
+  // a kernel counts here.
+  assumptions::Uses& uses() const { return store_.uses(); }
+
   std::string describe(const Value& value) const { return value::describe(store_, value); }  // for debugging
 
 private:

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/execution.h"
 
 namespace tmemlint::warp {
@@ -17,7 +18,7 @@ namespace {
 
 // Operands of an operation that is not modelled that its result is named by; what stands behind them does not tell two
 // results apart.
-constexpr unsigned kMostGenericOperands = 6;
+constexpr unsigned kMostGenericOperands = assumptions::kOperandsOfUnknownOpcode;
 // The part of a step's site that names a register which may or may not have been written.
 constexpr unsigned kMaybeWrittenPart = 100;
 

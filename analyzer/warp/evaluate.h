@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/kernel/launch.h"
 #include "analyzer/program/program.h"
 #include "analyzer/warp/events.h"
@@ -32,7 +33,7 @@ struct Setting {
   std::vector<const SharedWrites*> others;  // of the other warps of the CTA
   uint64_t exchange = 0;                    // how often the warps have exchanged what they write
   // Warp-instructions that may be followed; then the rest of the kernel is an incomplete place.
-  uint64_t step_budget = 200'000;
+  uint64_t step_budget = assumptions::kStepsOfAWarp;
   // Paths that have decided different things are not merged, as long as they are few: so what several conditions guard
   // together is not taken for what none of them guards.
   bool decisions_apart = false;

@@ -1,5 +1,7 @@
 #include "analyzer/warp/evaluator.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <iterator>
 
 namespace tmemlint::warp {
@@ -7,7 +9,7 @@ namespace tmemlint::warp {
 namespace {
 
 // States of one block that are kept apart before the block counts as too complex.
-constexpr size_t kMostStates = 48;
+constexpr size_t kMostStates = assumptions::kStatesAtABlock;
 
 // Goes through registers by a list of their numbers: a vector is made of them without being filled with zeros first,
 // which is a good part of what it costs to send a state on.
@@ -113,6 +115,7 @@ void Evaluator::deliver(PathState&& s, uint32_t from_node, int8_t decision) {
     return;
   }
   if (states_[b].size() >= kMostStates) {
+    terms_.uses().count(assumptions::Id::kStatesAtABlock);
     uncertain(b, "too many different states reach this point");
     return;
   }
@@ -153,6 +156,7 @@ void Evaluator::run_state(uint32_t b, const PathState& s) {
     out_.graph.steps += code.last - code.first + 1;
     if (out_.graph.steps > setting_.step_budget) {
       stopped_ = true;
+      terms_.uses().count(assumptions::Id::kStepsOfAWarp);
       uncertain(b, "the kernel takes more steps to follow than are left of the budget");
       return;
     }

@@ -5,12 +5,13 @@
 #include <bit>
 #include <optional>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/machine.h"
 
 namespace tmemlint::warp {
 
 // Bytes of the largest word that has a value; a larger one is loaded as an unknown.
-constexpr unsigned kLargestWord = 8;
+constexpr unsigned kLargestWord = assumptions::kBytesOfAValue;
 
 using value::operation;
 

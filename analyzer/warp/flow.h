@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/program/program.h"
 #include "analyzer/warp/lanes.h"
 
@@ -36,7 +37,7 @@ public:
 
 private:
   // Loops beyond that number share one bit: a join that forgets one of them forgets all of them.
-  static constexpr size_t kMostOwnBits = 62;
+  static constexpr size_t kMostOwnBits = assumptions::kLoopsWithOwnBit;
   static constexpr uint64_t kSharedBit = uint64_t{1} << kMostOwnBits;
 
   void name_loops();

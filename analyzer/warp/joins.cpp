@@ -1,5 +1,7 @@
 #include "analyzer/warp/joins.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -20,25 +22,25 @@ using value::UnknownKind;
 namespace {
 
 // Times that a loop is followed before its joins stop listing their values.
-constexpr unsigned kListedTimes = 40;
+constexpr unsigned kListedTimes = assumptions::kTimesListed;
 // Values that a join lists.
-constexpr size_t kMostListed = 9;
+constexpr size_t kMostListed = assumptions::kValuesOfAMerge;
 // Operations nested in a value that a join lists as it is; deeper ones are listed as numbers or not at all.
-constexpr uint32_t kMostListedDepth = 8;
+constexpr uint32_t kMostListedDepth = assumptions::kDepthOfListedValues;
 // Steps that a counter may take within its bounds for its numbers to be listed.
-constexpr int64_t kMostCountedSteps = 16;
+constexpr int64_t kMostCountedSteps = assumptions::kCountedSteps;
 
 // Low bits of which a join's name tells how many are zero in all its values.
-constexpr unsigned kMostLowZeros = 16;
+constexpr unsigned kMostLowZeros = assumptions::kLowZerosOfAMerge;
 // Indexes of stages and offsets in columns stay what they are when they are added to an address: they do not reach its
 // lanes.
-constexpr uint64_t kStageBits = 0x3f;     // of the index of a stage
+constexpr uint64_t kStageBits = (uint64_t{1} << assumptions::kBitsOfAStageIndex) - 1;  // of the index of a stage
 constexpr uint64_t kColumnBits = 0xffff;  // of a column in an address of Tensor Memory (ISA 9.7.16.1)
 
 // Assumption: what starts in these bits and goes up by a number in them each time round a loop stays in them: nothing
 // counts further than that.
-constexpr uint64_t kCounterBits = 0x3fffffff;
-constexpr uint64_t kLargestStep = 0xffff;  // that is a number
+constexpr uint64_t kCounterBits = (uint64_t{1} << assumptions::kBitsOfACounter) - 1;
+constexpr uint64_t kLargestStep = assumptions::kLargestStepOfACounter;  // that is a number
 
 // A lane in which a value is more than a number, if there is one.
 unsigned based_lane(const Value& v) {
@@ -121,6 +123,7 @@ uint32_t Joins::term_of(const MeetingPlace& at, const Shape& shape, uint64_t whi
   const uint32_t join = terms_.join(site, name, loops, at.width);
   Term& term = terms_.mutable_term(join);
   if (term.generation == 0) {
+    if (shape.counter) terms_.uses().count(assumptions::Id::kBitsOfACounter);
     const uint64_t above = shape.size == Shape::Size::kStage    ? ~kStageBits
                            : shape.size == Shape::Size::kColumn ? ~kColumnBits
                            : shape.counter                      ? ~kCounterBits
@@ -184,7 +187,10 @@ void Joins::list(uint32_t join, const Value& value, const Facts& facts, const Me
   Term& term = terms_.mutable_term(join);
   if (!term.listed) return;
   if (value.base == join && value.number == 0) return;
-  if (times_ > kListedTimes) return stop_listing(join);
+  if (times_ > kListedTimes) {
+    terms_.uses().count(assumptions::Id::kTimesListed);
+    return stop_listing(join);
+  }
   if (terms_.uniformity(value) == Uniformity::kLane) return stop_listing(join);
   const std::optional<std::vector<Value>> values = values_to_list(join, value, facts, at);
   if (!values) return stop_listing(join);
@@ -193,7 +199,10 @@ void Joins::list(uint32_t join, const Value& value, const Facts& facts, const Me
     term.set.push_back(v);
     terms_.list_changed();
     listing_changed_ = true;
-    if (term.set.size() > kMostListed) return stop_listing(join);
+    if (term.set.size() > kMostListed) {
+      terms_.uses().count(assumptions::Id::kValuesOfAMerge);
+      return stop_listing(join);
+    }
   }
 }
 

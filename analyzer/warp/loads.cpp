@@ -2,6 +2,7 @@
 // unknowns.
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/execution.h"
 
 namespace tmemlint::warp {
@@ -24,10 +25,10 @@ namespace {
 constexpr unsigned kPartlyKnownPart = 200;
 
 // Stores of other warps that a word of shared memory is listed as; of more, it is an unknown.
-constexpr size_t kMostCandidates = 8;
+constexpr size_t kMostCandidates = assumptions::kCandidatesOfALoad;
 // Places that an address with an unknown index may name, and whose words are then listed; of more, the result is an
 // unknown.
-constexpr size_t kMostPlaces = 8;
+constexpr size_t kMostPlaces = assumptions::kPlacesOfALoad;
 
 }  // namespace
 
@@ -78,6 +79,7 @@ Value Loading::load_shared(uint64_t address, unsigned index, const std::optional
       terms_.join(site_of(UnknownKind::kWrittenWord, number_),
                   (machine_.generation << 48) | (uint64_t{warp()} << 40) | index, machine_.loops, width);
   const bool closed = listed && !own_unknown && !candidates.empty();
+  if (closed && candidates.size() > kMostCandidates) terms_.uses().count(assumptions::Id::kCandidatesOfALoad);
   terms_.set_list(join, candidates, closed && candidates.size() <= kMostCandidates);
   uint64_t zero = closed ? ~uint64_t{0} : 0;
   for (const Value& c : candidates) zero &= c.table != 0 ? 0 : terms_.zero_bits(c, 0);
@@ -91,7 +93,11 @@ Value Loading::load_shared(uint64_t address, unsigned index, const std::optional
 std::optional<Value> Loading::load_listed(const Value& address, unsigned index) {
   if (!terms_.uniform(address, kAllLanes)) return std::nullopt;
   const auto places = terms_.enumerate(address, 0, 64, FactsFilter(terms_, machine_.facts));
-  if (!places || places->empty() || places->size() > kMostPlaces) return std::nullopt;
+  if (!places || places->empty()) return std::nullopt;
+  if (places->size() > kMostPlaces) {
+    terms_.uses().count(assumptions::Id::kPlacesOfALoad);
+    return std::nullopt;
+  }
   std::vector<Value> words;
   for (uint64_t at : *places) {
     const uint64_t window = kernel::window_of(at);

@@ -1,5 +1,6 @@
 // The order in which an Evaluator runs blocks: loops are followed time by time while they certainly go on, else
 // iterated until the states at their heads no longer change.
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/evaluator.h"
 
 namespace tmemlint::warp {
@@ -7,14 +8,14 @@ namespace tmemlint::warp {
 namespace {
 
 // Times round a loop before it is given up: its values do not settle.
-constexpr unsigned kMostTimes = 64;
+constexpr unsigned kMostTimes = assumptions::kTimesMerged;
 // Loops nested in each other.
-constexpr unsigned kMostLoopDepth = 200;
+constexpr unsigned kMostLoopDepth = assumptions::kLoopDepth;
 // Times round, and steps, that a loop is followed time by time; then it is iterated.
-constexpr unsigned kMostUnrolled = 80;
-constexpr uint64_t kMostUnrolledSteps = 100'000;
+constexpr unsigned kMostUnrolled = assumptions::kTimesFollowed;
+constexpr uint64_t kMostUnrolledSteps = assumptions::kStepsFollowed;
 // Paths that are followed side by side meanwhile.
-constexpr size_t kMostUnrolledStates = 4;
+constexpr size_t kMostUnrolledStates = assumptions::kStatesComingBack;
 
 }  // namespace
 
@@ -41,6 +42,7 @@ void Evaluator::clear_inside(const kernel::Loop& loop) {
 void Evaluator::run_loop(uint32_t loop, unsigned depth) {
   const kernel::Loop& l = graph_.loops[loop];
   if (depth > kMostLoopDepth) {
+    terms_.uses().count(assumptions::Id::kLoopDepth);
     uncertain(l.head, "loops are nested too deeply to be followed");
     return;
   }
@@ -54,6 +56,7 @@ void Evaluator::run_loop(uint32_t loop, unsigned depth) {
     run_block(l.head);
     run_range(l.head + 1, l.end, loop, depth);
     if (++times_[l.head] >= kMostTimes && changed_[l.head]) {
+      terms_.uses().count(assumptions::Id::kTimesMerged);
       uncertain(l.head, "this loop's values did not settle within the budget");
       break;
     }
@@ -68,7 +71,12 @@ bool Evaluator::unroll(uint32_t loop, unsigned depth, std::vector<Event>& events
   const kernel::Loop& l = graph_.loops[loop];
   const uint64_t first_step = out_.graph.steps;
   for (unsigned time = 0; states_[l.head].size() <= kMostUnrolledStates && !states_[l.head].empty(); ++time) {
-    if (time >= kMostUnrolled || out_.graph.steps - first_step > kMostUnrolledSteps || stopped_) break;
+    const bool too_many_steps = out_.graph.steps - first_step > kMostUnrolledSteps;
+    if (time >= kMostUnrolled || too_many_steps || stopped_) {
+      if (!stopped_)
+        terms_.uses().count(too_many_steps ? assumptions::Id::kStepsFollowed : assumptions::Id::kTimesFollowed);
+      break;
+    }
     const uint32_t lanes = states_[l.head].front().waiting[0].lanes;
     loop_rounds_.push_back({loop, {}, {}});
     clear_inside(l);

@@ -1,5 +1,7 @@
 #include "analyzer/warp/meeting.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 
 namespace tmemlint::warp {
@@ -12,12 +14,12 @@ using value::Uniformity;
 namespace {
 
 // States that are kept apart with Setting::decisions_apart, before those are merged that decided the most alike.
-constexpr size_t kMostApart = 16;
+constexpr size_t kMostApart = assumptions::kStatesKeptApart;
 // States of one kind that are kept apart with Setting::by_rounds because they decided differently for good.
-constexpr size_t kMostCounted = 6;
+constexpr size_t kMostCounted = assumptions::kStatesKeptToCount;
 // Operations nested in two values that are still made a selection by what the paths decided differently; deeper ones
 // become a join.
-constexpr uint32_t kMostSelectedDepth = 6;
+constexpr uint32_t kMostSelectedDepth = assumptions::kDepthOfChoices;
 
 }  // namespace
 

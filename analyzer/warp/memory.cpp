@@ -1,5 +1,7 @@
 #include "analyzer/warp/memory.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 #include <algorithm>
 
 namespace tmemlint::warp {
@@ -23,9 +25,9 @@ auto first_touching(const std::vector<Cell>& cells, uint64_t address) {
 
 // Values that one cell of shared memory may be seen to hold, over all paths of a warp; of more, the other warps find an
 // unknown there.
-constexpr size_t kMostRecords = 12;
+constexpr size_t kMostRecords = assumptions::kValuesOfAWord;
 // Bytes that a cell, or a record, may reach behind its address.
-constexpr uint64_t kMostBytes = 16;
+constexpr uint64_t kMostBytes = assumptions::kBytesOfAVector;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/ptx/effects.h"
 #include "analyzer/warp/rounds.h"
 
@@ -21,7 +22,7 @@ using value::Uniformity;
 namespace {
 
 // Live allocations of one alloc are counted up to that number: one more than one, which is all that counts.
-constexpr int kMostLive = 2;
+constexpr int kMostLive = assumptions::kLiveAllocations;
 
 // The event that an instruction is; nothing for those that only compute.
 std::optional<Event::Kind> event_of(Action action) {

@@ -1,5 +1,7 @@
 #include "analyzer/warp/rounds.h"
 
+#include "analyzer/assumptions/assumptions.h"
+
 namespace tmemlint::warp {
 
 using value::Fact;
@@ -14,7 +16,7 @@ using value::Uniformity;
 namespace {
 
 // Assumption: nothing goes round more often than 8 million times.
-constexpr int64_t kMostRounds = 0x7fffff;
+constexpr int64_t kMostRounds = assumptions::kMostRoundsOfALoop;
 
 }  // namespace
 
@@ -28,6 +30,7 @@ Value Rounds::count(uint32_t head) {
 }
 
 void Rounds::set_count(Facts& facts, uint32_t head, bool is_second) {
+  terms_.uses().count(assumptions::Id::kMostRoundsOfALoop);
   facts.set(count(head).base, is_second ? Interval{0, 0} : Interval{1, kMostRounds});
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <string_view>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/execution.h"
 
 namespace tmemlint::warp {
@@ -24,9 +25,9 @@ namespace {
 
 // Assumption: a grid has fewer than 2^30 threads. The index of a thread in it is then a number of 32 bits that is not
 // negative, also a stride further.
-constexpr unsigned kThreadIndexBits = 30;
+constexpr unsigned kThreadIndexBits = assumptions::kBitsOfAThreadIndex;
 // In y and z there are at most 65535 blocks (CUDA C++ Programming Guide, compute capabilities).
-constexpr unsigned kBlockIndexBits = 16;
+constexpr unsigned kBlockIndexBits = assumptions::kBitsOfABlockIndex;
 
 class Specials {
 public:

@@ -4,6 +4,7 @@
 // Assumption: a store to an unknown address does not touch what the protocol is made of.
 #include <algorithm>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/execution.h"
 
 namespace tmemlint::warp {
@@ -24,9 +25,9 @@ constexpr unsigned kOldWordPart = 301;      // what stood in private memory befo
 constexpr unsigned kMatrixPart = 302;       // data of stmatrix
 constexpr unsigned kMaybeStoredPart = 302;  // and the elements of a vector: where the guard is not known
 // Numbers that a word stored in shared memory may be for the other warps to see them; of more, they see an unknown.
-constexpr size_t kMostNumbers = 8;
+constexpr size_t kMostNumbers = assumptions::kNumbersOfAStoredWord;
 // Bytes of the largest vector.
-constexpr unsigned kLargestVector = 16;
+constexpr unsigned kLargestVector = assumptions::kBytesOfAVector;
 
 // Whether a value is data: another unknown in each of the lanes.
 bool holds_data(const Terms& terms, const Value& value, uint32_t lanes) {
@@ -115,6 +116,7 @@ private:
       return stored;
     }
     const auto numbers = terms_.enumerate(stored, 0, width(), FactsFilter(terms_, machine_.facts));
+    if (numbers && numbers->size() > kMostNumbers) terms_.uses().count(assumptions::Id::kNumbersOfAStoredWord);
     if (numbers && numbers->size() <= kMostNumbers) {
       for (uint64_t n : *numbers) {
         record.value = Value::of(n);

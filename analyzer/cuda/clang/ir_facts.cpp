@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cuda/clang/inline_asm.h"
 
 namespace tmemlint::cuda {
@@ -37,7 +38,7 @@ bool is_compiler_barrier(const Instruction& instruction) {
 
 // The shared variable that a pointer leads to; null when it is none.
 const llvm::Value* shared_object(const llvm::Value* pointer) {
-  for (int depth = 0; depth < 16; ++depth) {
+  for (unsigned depth = 0; depth < assumptions::kCastsToAVariable; ++depth) {
     pointer = llvm::getUnderlyingObject(pointer, 0);
     if (const auto* cast = llvm::dyn_cast<llvm::Operator>(pointer)) {
       if (cast->getOpcode() == Instruction::AddrSpaceCast || cast->getOpcode() == Instruction::IntToPtr ||

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cuda/bundled_headers.h"
 #include "analyzer/cuda/clang/generate.h"
 #include "analyzer/cuda/clang/tolerant_files.h"
@@ -96,7 +97,7 @@ private:
       refuse({*instance, about_ours ? "nothing of this name takes these arguments" : error.message, false});
       return;
     }
-    constexpr size_t kMost = 20;
+    constexpr size_t kMost = assumptions::kCompilerErrorsKept;
     if (out_.first_errors.size() < kMost) out_.first_errors.push_back({error.message, places.of(error.at)});
   }
 
