@@ -50,8 +50,8 @@ void check_lane_window(Context& context) {
     for (const warp::Event& e : w.events) {
       if (e.kind != warp::Event::Kind::kTcgen05) continue;
       const ptx::Form& form = context.form(e);
-      const bool access =
-          form.op == ptx::Tcgen05::kLd || form.op == ptx::Tcgen05::kLdRed || form.op == ptx::Tcgen05::kSt;
+      const ptx::Effects& effects = ptx::effects_of(form);
+      const bool access = effects.is_load() || effects.is_store();
       // Addresses that differ between lanes are another rule's matter.
       if (!access || form.lanes == 0 || !context.terms().uniform(e.address, e.lanes)) continue;
       std::vector<uint64_t> starts = start_lanes(context, e);

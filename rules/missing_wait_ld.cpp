@@ -3,6 +3,7 @@
 #include <bit>
 #include <set>
 
+#include "analyzer/ptx/effects.h"
 #include "rules/between_warps.h"
 #include "rules/waits.h"
 
@@ -67,47 +68,27 @@ public:
 private:
   void access(const Event& e, const PendingLoads& before) {
     const ptx::Form& form = context_.form(e);
-    switch (form.op) {
-      case ptx::Tcgen05::kSt:
-      case ptx::Tcgen05::kMma:
-      case ptx::Tcgen05::kMmaWs:
-      case ptx::Tcgen05::kCp:
-      case ptx::Tcgen05::kShift: {
-        const Footprint written = footprint(context_, e.address, e.lanes, form);
-        const PendingLoad* load = touches_.first(before, e.address, written, kByOwnLanes);
-        if (load == nullptr) return;
-        say(e, *load,
-            std::string(context_.name(e.instruction)) +
-                " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
-                "; put tcgen05.wait::ld between them");
-        return;
-      }
-      case ptx::Tcgen05::kDealloc: {
-        const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
-        if (!freed.known) return;
-        const PendingLoad* load = touches_.first_in(before, freed.allocation, kByOwnLanes);
-        if (load == nullptr) return;
-        say(e, *load,
-            "tcgen05.dealloc frees columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
-                "; put tcgen05.wait::ld before the dealloc");
-        return;
-      }
-      case ptx::Tcgen05::kLd:
-      case ptx::Tcgen05::kLdRed:
-        issue_again(e, before);
-        return;
-      case ptx::Tcgen05::kWaitLd:
-        wait(e, before);
-        return;
-      case ptx::Tcgen05::kNone:
-      case ptx::Tcgen05::kUnknown:
-      case ptx::Tcgen05::kAlloc:
-      case ptx::Tcgen05::kRelinquish:
-      case ptx::Tcgen05::kWaitSt:
-      case ptx::Tcgen05::kCommit:
-      case ptx::Tcgen05::kFenceBefore:
-      case ptx::Tcgen05::kFenceAfter:
-        return;
+    const ptx::Effects& effects = ptx::effects_of(form);
+    if (effects.writes_tmem()) {
+      const Footprint written = footprint(context_, e.address, e.lanes, form);
+      const PendingLoad* load = touches_.first(before, e.address, written, kByOwnLanes);
+      if (load == nullptr) return;
+      say(e, *load,
+          std::string(context_.name(e.instruction)) +
+              " overwrites columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
+              "; put tcgen05.wait::ld between them");
+    } else if (effects.frees) {
+      const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
+      if (!freed.known) return;
+      const PendingLoad* load = touches_.first_in(before, freed.allocation, kByOwnLanes);
+      if (load == nullptr) return;
+      say(e, *load,
+          "tcgen05.dealloc frees columns that an earlier tcgen05.ld reads, but the load " + state_of(*load) +
+              "; put tcgen05.wait::ld before the dealloc");
+    } else if (effects.is_load()) {
+      issue_again(e, before);
+    } else if (effects.drains_loads) {
+      wait(e, before);
     }
   }
 

@@ -2,6 +2,7 @@
 // (ISA 9.7.16.6.3 and 9.7.16.8.3).
 #include <set>
 
+#include "analyzer/ptx/effects.h"
 #include "rules/between_warps.h"
 #include "rules/waits.h"
 
@@ -29,36 +30,18 @@ public:
 private:
   void access(const Event& e, const PendingStores& before) {
     const ptx::Form& form = context_.form(e);
-    switch (form.op) {
-      case ptx::Tcgen05::kLd:
-      case ptx::Tcgen05::kLdRed:
-      case ptx::Tcgen05::kMma:
-      case ptx::Tcgen05::kMmaWs:
-      case ptx::Tcgen05::kCp:
-      case ptx::Tcgen05::kShift: {
-        const Footprint touched = footprint(context_, e.address, e.lanes, form);
-        const PendingStore* store = touches_.first(before, e.address, touched, e.lanes);
-        if (store != nullptr) say(e, *store, std::string(context_.name(e.instruction)) + " of the same columns");
-        return;
-      }
-      case ptx::Tcgen05::kDealloc: {
-        const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
-        if (!freed.known) return;
-        const PendingStore* store = touches_.first_in(before, freed.allocation, e.lanes);
-        if (store != nullptr) say(e, *store, "the dealloc of the columns");
-        return;
-      }
-      case ptx::Tcgen05::kNone:
-      case ptx::Tcgen05::kUnknown:
-      case ptx::Tcgen05::kAlloc:
-      case ptx::Tcgen05::kRelinquish:
-      case ptx::Tcgen05::kSt:
-      case ptx::Tcgen05::kWaitLd:
-      case ptx::Tcgen05::kWaitSt:
-      case ptx::Tcgen05::kCommit:
-      case ptx::Tcgen05::kFenceBefore:
-      case ptx::Tcgen05::kFenceAfter:
-        return;
+    const ptx::Effects& effects = ptx::effects_of(form);
+    // Another store is no use of the columns.
+    if (effects.touches_tmem() && !effects.is_store()) {
+      const Footprint touched = footprint(context_, e.address, e.lanes, form);
+      const PendingStore* store = touches_.first(before, e.address, touched, e.lanes);
+      if (store != nullptr) say(e, *store, std::string(context_.name(e.instruction)) + " of the same columns");
+    }
+    if (effects.frees) {
+      const TmemAddress freed = context_.tmem_address(e.address, e.lanes);
+      if (!freed.known) return;
+      const PendingStore* store = touches_.first_in(before, freed.allocation, e.lanes);
+      if (store != nullptr) say(e, *store, "the dealloc of the columns");
     }
   }
 

@@ -94,9 +94,10 @@ private:
       for (warp::Uncertain& u : shown.open) ask(std::move(u));
       for (Problem& p : shown.problems) {
         // An alloc that asks for more than several ones before it is one problem.
-        if (const auto* pair = p.if_shown_by<cluster::AllocPair>();
-            pair != nullptr && !grew.emplace(pair->later.instruction, pair->later.warp.rank & 1).second)
-          continue;
+        if (p.kind == ProblemKind::kAllocGrowing) {
+          const cluster::Site& later = p.as<cluster::AllocPair>().later;
+          if (!grew.emplace(later.instruction, later.warp.rank & 1).second) continue;
+        }
         const Key key = key_of(p);
         if (!seen.add({key[0], key[1], key[2], p.warp.rank & 1})) continue;
         if (cannot_tell_rounds(p)) {

@@ -1,5 +1,7 @@
 #include "rules/waits.h"
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::rules {
 
 Footprint footprint(const Context& context, const value::Value& address, uint32_t executing, const ptx::Form& form) {
@@ -9,32 +11,15 @@ Footprint footprint(const Context& context, const value::Value& address, uint32_
   out.allocation = a.allocation;
   out.lane = a.lane;
   out.column = a.column;
-  switch (form.op) {
-    case ptx::Tcgen05::kLd:
-    case ptx::Tcgen05::kLdRed:
-    case ptx::Tcgen05::kSt:
-      out.lanes = form.lanes;
-      out.columns = form.columns;
-      break;
-    case ptx::Tcgen05::kNone:
-    case ptx::Tcgen05::kUnknown:
-    case ptx::Tcgen05::kAlloc:
-    case ptx::Tcgen05::kDealloc:
-    case ptx::Tcgen05::kRelinquish:
-    case ptx::Tcgen05::kWaitLd:
-    case ptx::Tcgen05::kWaitSt:
-    case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kMma:
-    case ptx::Tcgen05::kMmaWs:
-    case ptx::Tcgen05::kCommit:
-    case ptx::Tcgen05::kFenceBefore:
-    case ptx::Tcgen05::kFenceAfter:
-      // How far the others reach depends on descriptors; their first column is certain.
-      out.lanes = 128;
-      out.lane = 0;
-      out.columns = 1;
-      break;
+  const ptx::Effects& effects = ptx::effects_of(form);
+  if (effects.is_load() || effects.is_store()) {
+    out.lanes = form.lanes;
+    out.columns = form.columns;
+  } else {
+    // How far the others reach depends on descriptors; their first column is certain.
+    out.lanes = 128;
+    out.lane = 0;
+    out.columns = 1;
   }
   return out;
 }

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "analyzer/engine.h"
 #include "rules/rule.h"
@@ -67,6 +72,68 @@ TEST(Rules, EachHasABadKernelAGoodTwinAndAPage) {
     text << page.rdbuf();
     EXPECT_NE(text.str().find(rule->summary), std::string::npos)
         << rule->id << "'s page does not have its summary sentence";
+  }
+}
+
+// The texts of the files in rules/, by name.
+const std::map<std::string, std::string>& rule_files() {
+  static const std::map<std::string, std::string> all = [] {
+    std::map<std::string, std::string> out;
+    for (const auto& e : std::filesystem::directory_iterator(std::string(TMEMLINT_SOURCE_DIR) + "/rules")) {
+      std::ifstream in(e.path());
+      std::stringstream text;
+      text << in.rdbuf();
+      out[e.path().filename()] = text.str();
+    }
+    return out;
+  }();
+  return all;
+}
+
+// What the first group of a pattern matches, everywhere in a text.
+std::vector<std::string> all_of(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> out;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) out.push_back((*at)[1]);
+  return out;
+}
+
+// A rule that no line of the registry names is compiled, and nobody runs it.
+TEST(Rules, AreAllInTheRegistry) {
+  size_t found = 0;
+  for (const auto& [name, text] : rule_files()) {
+    for (const std::string& id : all_of(text, R"re(const Rule k\w+ = \{\s*"([a-z-]+)")re")) {
+      EXPECT_NE(rules::find(id), nullptr)
+          << "rules/" << name << " defines " << id << ", which rules/registry.cpp does not list";
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, rules::registry().size());
+}
+
+TEST(Rules, StandInTheTableOfTheReadme) {
+  std::ifstream in(std::string(TMEMLINT_SOURCE_DIR) + "/README.md");
+  std::stringstream readme;
+  readme << in.rdbuf();
+  for (const rules::Rule* rule : rules::registry()) {
+    EXPECT_NE(readme.str().find("`" + std::string(rule->id) + "`"), std::string::npos)
+        << "README.md, what it judges: " << rule->id << " is missing";
+  }
+}
+
+// A kind of problem that no rule reports is found and never printed.
+TEST(Rules, ReportEveryKindOfProblem) {
+  const std::string& header = rule_files().at("problems.h");
+  const size_t begin = header.find("enum class ProblemKind");
+  const std::vector<std::string> kinds =
+      all_of(header.substr(begin, header.find("};", begin) - begin), R"re(\n  (k\w+),)re");
+  EXPECT_GT(kinds.size(), 40u) << "the list in rules/problems.h was not understood";
+  for (const std::string& kind : kinds) {
+    const bool reported = std::ranges::any_of(rule_files(), [&kind](const auto& file) {
+      return file.second.find("const Rule k") != std::string::npos &&
+             std::regex_search(file.second, std::regex("ProblemKind::" + kind + "\\b"));
+    });
+    EXPECT_TRUE(reported) << "no rule reports ProblemKind::" << kind;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/lane_groups.h"
+#include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
 
@@ -263,38 +264,17 @@ Outcome Scheduler::execute_event(Execution& e) {
 }
 
 Outcome Scheduler::execute_tcgen05(Execution& e) {
-  switch (e.meaning.form.op) {
-    case ptx::Tcgen05::kAlloc:
-      return allocation_.alloc(e);
-    case ptx::Tcgen05::kDealloc:
-      return allocation_.dealloc(e);
-    case ptx::Tcgen05::kRelinquish:
-      return allocation_.relinquish(e);
-    case ptx::Tcgen05::kLd:
-    case ptx::Tcgen05::kLdRed:
-    case ptx::Tcgen05::kSt:
-      return access_.load_or_store(e);
-    case ptx::Tcgen05::kWaitLd:
-      return access_.wait_for_loads(e);
-    case ptx::Tcgen05::kWaitSt:
-      return access_.wait_for_stores(e);
-    case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kMma:
-    case ptx::Tcgen05::kMmaWs:
-      return access_.single_thread(e);
-    case ptx::Tcgen05::kCommit:
-      return access_.commit(e);
-    case ptx::Tcgen05::kFenceBefore:
-      e.warp.knowledge.fence_before_sync();
-      return Done{};
-    case ptx::Tcgen05::kFenceAfter:
-      e.warp.knowledge.fence_after_sync();
-      return Done{};
-    case ptx::Tcgen05::kNone:
-    case ptx::Tcgen05::kUnknown:
-      return Done{};
-  }
+  const ptx::Effects& effects = ptx::effects_of(e.meaning.form);
+  if (effects.allocates) return allocation_.alloc(e);
+  if (effects.frees) return allocation_.dealloc(e);
+  if (effects.relinquishes) return allocation_.relinquish(e);
+  if (effects.is_load() || effects.is_store()) return access_.load_or_store(e);
+  if (effects.drains_loads) return access_.wait_for_loads(e);
+  if (effects.drains_stores) return access_.wait_for_stores(e);
+  if (effects.by_commit()) return access_.single_thread(e);
+  if (effects.signals_completion) return access_.commit(e);
+  if (effects.fence_before) e.warp.knowledge.fence_before_sync();
+  if (effects.fence_after) e.warp.knowledge.fence_after_sync();
   return Done{};
 }
 

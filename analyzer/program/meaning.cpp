@@ -465,15 +465,18 @@ Meaning decode_action(const Opcode& opcode, uint32_t number) {
 
 }  // namespace
 
-bool is_protocol(Action action) {
+namespace {
+
+// What the instructions of an action are to those who follow a kernel.
+enum class Part : uint8_t {
+  kComputes,  // registers from registers, and from nothing else
+  kOther,     // registers from other things than registers; memory; nothing at all
+  kEvent,     // followed for its own sake
+  kProtocol,  // so too, and it acts on Tensor Memory or on the barriers that order it
+};
+
+Part part_of(Action action) {
   switch (action) {
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kAsyncCopy:
-      return true;
-    case Action::kNothing:
     case Action::kPure:
     case Action::kCompare:
     case Action::kMulAdd:
@@ -481,6 +484,8 @@ bool is_protocol(Action action) {
     case Action::kConvert:
     case Action::kToShared:
     case Action::kFromShared:
+      return Part::kComputes;
+    case Action::kNothing:
     case Action::kMapRank:
     case Action::kShuffle:
     case Action::kVote:
@@ -491,44 +496,28 @@ bool is_protocol(Action action) {
     case Action::kStore:
     case Action::kGeneric:
     case Action::kFresh:
+      return Part::kOther;
     case Action::kProxyFence:
     case Action::kGridDependency:
-      return false;
+      return Part::kEvent;
+    case Action::kTcgen05:
+    case Action::kMbarrier:
+    case Action::kBarrier:
+    case Action::kClusterBarrier:
+    case Action::kAsyncCopy:
+      return Part::kProtocol;
   }
-  return false;
+  return Part::kOther;
+}
+
+}  // namespace
+
+bool is_protocol(Action action) {
+  return part_of(action) == Part::kProtocol;
 }
 
 bool computes_registers(Action action) {
-  switch (action) {
-    case Action::kPure:
-    case Action::kCompare:
-    case Action::kMulAdd:
-    case Action::kMove:
-    case Action::kConvert:
-    case Action::kToShared:
-    case Action::kFromShared:
-      return true;
-    case Action::kNothing:
-    case Action::kMapRank:
-    case Action::kShuffle:
-    case Action::kVote:
-    case Action::kElect:
-    case Action::kReduce:
-    case Action::kActiveMask:
-    case Action::kLoad:
-    case Action::kStore:
-    case Action::kGeneric:
-    case Action::kFresh:
-    case Action::kTcgen05:
-    case Action::kMbarrier:
-    case Action::kBarrier:
-    case Action::kClusterBarrier:
-    case Action::kProxyFence:
-    case Action::kAsyncCopy:
-    case Action::kGridDependency:
-      return false;
-  }
-  return false;
+  return part_of(action) == Part::kComputes;
 }
 
 bool is_event(const Meaning& m) {
@@ -536,7 +525,8 @@ bool is_event(const Meaning& m) {
   if (m.atomic != Atomic::kNone && m.space != MemorySpace::kGlobal) return true;
   if (m.action == Action::kLoad && m.fresh && (m.space == MemorySpace::kShared || m.space == MemorySpace::kGeneric))
     return true;
-  return is_protocol(m.action) || m.action == Action::kProxyFence || m.action == Action::kGridDependency;
+  const Part part = part_of(m.action);
+  return part == Part::kEvent || part == Part::kProtocol;
 }
 
 Meaning decode_meaning(const Opcode& opcode, uint32_t number) {

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::program {
 
 using kernel::Block;
@@ -19,8 +21,7 @@ constexpr unsigned kMostSimple = assumptions::kStepsToACheck;
 
 // Whether an instruction reads shared memory through a descriptor.
 bool reads_by_descriptor(const Meaning& m) {
-  return m.action == Action::kTcgen05 &&
-         (m.form.op == ptx::Tcgen05::kMma || m.form.op == ptx::Tcgen05::kMmaWs || m.form.op == ptx::Tcgen05::kCp);
+  return m.action == Action::kTcgen05 && !ptx::effects_of(m.form).shared_reads.empty();
 }
 
 class Slicer {

@@ -451,6 +451,10 @@ constexpr InstructionForm kForms[] = {
     {Tcgen05::kFenceAfter, "tcgen05.fence::after_thread_sync", {}, {}, {}},
 };
 
+// One row for each Tcgen05 but kNone and kUnknown: without a row, an opcode would decode as kUnknown.
+static_assert(std::size(kForms) == static_cast<size_t>(Tcgen05::kFenceAfter) - static_cast<size_t>(Tcgen05::kUnknown),
+              "an instruction of Tcgen05 has no row in kForms, or kFenceAfter is not the last one any more");
+
 // ---- availability (target notes of each section; release notes)
 
 constexpr uint16_t kAll = k100a | k100f | k101a | k101f | k103a | k103f | k107a | k107f | k110a | k110f;

@@ -9,6 +9,7 @@
 namespace tmemlint::warp {
 
 using program::Action;
+using ptx::kNone;
 using value::Fact;
 using value::kLanes;
 using value::Op;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/ptx/effects.h"
 #include "analyzer/warp/rounds.h"
 
 namespace tmemlint::warp {
@@ -220,11 +221,12 @@ Value ProtocolSteps::narrowed(const Value& value) {
 
 void ProtocolSteps::tcgen05(uint32_t n, const Step& step, const Meaning& m, uint32_t lanes) {
   const ptx::OperandRoles& roles = program_.roles[step.roles];
+  const ptx::Effects& effects = ptx::effects_of(m.form);
   const auto arg = [&](uint32_t k) -> const Arg& { return program_.args[step.first_arg + k]; };
   Event& e = event(Event::Kind::kTcgen05, n, lanes);
   if (roles.address < step.argument_count) {
-    const bool shared = m.form.op == ptx::Tcgen05::kAlloc || m.form.op == ptx::Tcgen05::kCommit;
-    e.address = shared ? machine_.shared_address(arg(roles.address)) : narrowed(machine_.read(arg(roles.address)));
+    e.address = effects.address_is_shared() ? machine_.shared_address(arg(roles.address))
+                                            : narrowed(machine_.read(arg(roles.address)));
   }
   if (m.form.issue == ptx::Issue::kSingleThread || roles.columns != kNone) {
     e.operands = static_cast<uint32_t>(graph_.operands.size());
@@ -233,42 +235,17 @@ void ProtocolSteps::tcgen05(uint32_t n, const Step& step, const Meaning& m, uint
   }
   const Value address = e.address;
   const Value columns = roles.columns < e.operand_count ? graph_.operands[e.operands + roles.columns] : Value{};
-  switch (m.form.op) {
-    case ptx::Tcgen05::kAlloc:
-      alloc(n, address, columns, m.form.exclusive, lanes);
-      break;
-    case ptx::Tcgen05::kDealloc:
-      dealloc(address);
-      break;
-    case ptx::Tcgen05::kRelinquish:
-      change_holdings([&](Holdings& h) { h.relinquished = n; });
-      break;
-    case ptx::Tcgen05::kLd:
-    case ptx::Tcgen05::kLdRed:
-      issue_load(n, step, address, lanes);
-      machine_.write_unknowns(step, lanes, Uniformity::kLane, n);
-      break;
-    case ptx::Tcgen05::kSt:
-      state.stores = graph_.protocols.stores.with(terms_, state.stores, {n, address});
-      break;
-    case ptx::Tcgen05::kWaitLd:
-      state.loads = SharedSets::kEmpty;
-      break;
-    case ptx::Tcgen05::kWaitSt:
-      state.stores = SharedSets::kEmpty;
-      break;
-    // What these do is no one warp's business: the joint run follows them.
-    case ptx::Tcgen05::kCp:
-    case ptx::Tcgen05::kShift:
-    case ptx::Tcgen05::kMma:
-    case ptx::Tcgen05::kMmaWs:
-    case ptx::Tcgen05::kCommit:
-    case ptx::Tcgen05::kFenceBefore:
-    case ptx::Tcgen05::kFenceAfter:
-    case ptx::Tcgen05::kNone:
-    case ptx::Tcgen05::kUnknown:
-      break;
+  // What mma, cp, shift, commit and the fences do is no one warp's business: the joint run follows them.
+  if (effects.allocates) alloc(n, address, columns, m.form.exclusive, lanes);
+  if (effects.frees) dealloc(address);
+  if (effects.relinquishes) change_holdings([&](Holdings& h) { h.relinquished = n; });
+  if (effects.is_load()) {
+    issue_load(n, step, address, lanes);
+    machine_.write_unknowns(step, lanes, Uniformity::kLane, n);
   }
+  if (effects.is_store()) state.stores = graph_.protocols.stores.with(terms_, state.stores, {n, address});
+  if (effects.drains_loads) state.loads = SharedSets::kEmpty;
+  if (effects.drains_stores) state.stores = SharedSets::kEmpty;
 }
 
 void ProtocolSteps::issue_load(uint32_t n, const Step& step, const Value& address, uint32_t lanes) {

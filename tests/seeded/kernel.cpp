@@ -93,7 +93,10 @@ Op Kernel::classify(uint32_t i) const {
         return Op::kShift;
       case ptx::Tcgen05::kCommit:
         return Op::kCommit;
-      default:
+      case ptx::Tcgen05::kNone:
+      case ptx::Tcgen05::kUnknown:
+      case ptx::Tcgen05::kFenceBefore:
+      case ptx::Tcgen05::kFenceAfter:
         return Op::kOther;
     }
   }
