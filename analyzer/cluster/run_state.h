@@ -100,6 +100,13 @@ struct Changes {
   bool any() const { return phase || init || named || cluster || word || freed; }
 };
 
+// Whose turn it is to take steps.
+struct Turn {
+  uint32_t warp = 0;          // of the cluster
+  uint64_t until = 0;         // RunState::steps at which it ends; 0: it has not begun
+  bool any_progress = false;  // some warp took a step since the first one had its turn
+};
+
 struct RunState {
   explicit RunState(const value::Terms& terms) : decisions(terms) {}
 
@@ -141,6 +148,7 @@ struct RunState {
   std::set<uint32_t> waited;  // shared addresses of mbarriers that were waited for
 
   // --- counters ---
+  Turn turn;
   Changes changes;
   uint64_t serial = 0;          // of unknowns
   uint64_t writes = 0;          // of words of shared memory

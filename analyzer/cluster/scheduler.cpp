@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/lane_groups.h"
@@ -77,12 +78,8 @@ Scheduler::Scheduler(Scene& scene, uint64_t budget)
 
 Progress Scheduler::run() {
   while (!stopped_) {
-    bool any = false;
-    for (WarpState& w : state_.warps) {
-      any = advance(w) || any;
-      if (stopped_) break;
-    }
-    if (stopped_ || any) continue;
+    if (!take_turns()) break;
+    if (std::exchange(state_.turn.any_progress, false)) continue;
     if (std::all_of(state_.warps.begin(), state_.warps.end(), [](const WarpState& w) { return w.over; })) {
       progress_.complete = true;
       break;
@@ -102,6 +99,19 @@ Progress Scheduler::run() {
   return progress_;
 }
 
+// Each warp has its turn, from the one on whose turn it is. False where the scenario stops: it may go on from there.
+bool Scheduler::take_turns() {
+  Turn& turn = state_.turn;
+  for (; turn.warp < state_.warps.size(); ++turn.warp) {
+    if (turn.until <= state_.steps) turn.until = state_.steps + kQuantum;
+    turn.any_progress = advance(state_.warps[turn.warp]) || turn.any_progress;
+    if (stopped_) return false;
+    turn.until = 0;
+  }
+  turn.warp = 0;
+  return true;
+}
+
 void Scheduler::stop(const Unknown& open) {
   if (!open.reason.empty()) scene_.log.add_uncertain(open.instruction, open.reason);
   stopped_ = true;
@@ -113,8 +123,7 @@ bool Scheduler::advance(WarpState& w) {
   warp::Machine& machine = scene_.machine_of(w);
   const Loan loan(w, state_.decisions, machine);
   bool progress = false;
-  const uint64_t limit = state_.steps + kQuantum;
-  while (!stopped_ && w.ready() && state_.steps < limit) {
+  while (!stopped_ && w.ready() && state_.steps < state_.turn.until) {
     const program::Code& code = scene_.program.code[w.groups.front().at.block];
     run_block(w, machine, &progress);
     if (stopped_ || !w.ready() || w.step < code.last) break;
@@ -128,7 +137,7 @@ bool Scheduler::advance(WarpState& w) {
       stopped_ = true;
     }
   }
-  if (state_.steps >= limit) scene_.terms.uses().count(assumptions::Id::kStepsOfATurn);
+  if (state_.steps >= state_.turn.until) scene_.terms.uses().count(assumptions::Id::kStepsOfATurn);
   return progress;
 }
 

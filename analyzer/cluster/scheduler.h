@@ -31,6 +31,7 @@ public:
   Progress run();
 
 private:
+  bool take_turns();
   bool advance(WarpState& w);
   void run_block(WarpState& w, warp::Machine& machine, bool* progress);
   bool run_step(WarpState& w, warp::Machine& machine);

@@ -53,7 +53,8 @@ struct MmaShape {
 };
 MmaShape mma_shape(uint32_t idesc, const Form& form);
 
-// Where a matrix starts in shared memory, in bytes: bits 13 to 0 of a shared-memory descriptor, in units of 16 (9.7.16.4.1).
+// Where a matrix starts in shared memory, in bytes: bits 13 to 0 of a shared-memory descriptor, in units of 16
+// (9.7.16.4.1).
 constexpr uint32_t matrix_start(uint64_t descriptor) {
   return static_cast<uint32_t>((descriptor & 0x3fff) << 4);
 }
