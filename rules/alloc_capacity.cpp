@@ -8,10 +8,12 @@ namespace {
 void check_alloc_capacity(Context& context) {
   for_each(context, {ProblemKind::kNoRoom}, [&](const Problem& p) {
     const auto& blocked = p.as<cluster::BlockedAlloc>();
+    // With .exclusive a CTA may hold more than an alloc without it can have.
+    const std::string capacity =
+        blocked.live > blocked.capacity ? " columns" : " of the " + std::to_string(blocked.capacity);
     return draft(p, report::Level::kError,
                  "this alloc asks for " + std::to_string(blocked.asked) + " columns while the CTA itself holds " +
-                     std::to_string(blocked.live) + " of the " + std::to_string(blocked.capacity) +
-                     ", and nothing frees them: it waits forever");
+                     std::to_string(blocked.live) + capacity + ", and nothing frees them: it waits forever");
   });
 }
 

@@ -314,6 +314,14 @@ TEST_F(Command, KeepsPtxOutOfItsInputs) {
     EXPECT_EQ(read("k.cu"), source) << name;
   }
   EXPECT_EQ(run("--cuda-path none k.cu deep --keep-ptx deep/other.ptx").code, 2);
+  // Nor may one output replace the other, or what says how the sources are compiled.
+  EXPECT_EQ(run("--cuda-path none k.cu --keep-ptx out.txt --output out.txt").code, 2);
+  EXPECT_EQ(run("--explain-kernel good.ptx --output good.ptx").code, 2);
+  write("db/compile_commands.json", "[]");
+  EXPECT_THAT(run("-p db k.cu --keep-ptx db/compile_commands.json").err,
+              HasSubstr("would overwrite the compile commands"));
+  EXPECT_THAT(run("-p db k.cu --output db/compile_commands.json").err,
+              HasSubstr("would overwrite the compile commands"));
   EXPECT_EQ(read("deep/other.ptx"), kernel("64"));
 }
 

@@ -11,6 +11,7 @@ namespace tmemlint {
 namespace {
 
 using namespace test;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -47,6 +48,23 @@ TEST(Late, ACommitOfAnotherThreadTracksNothing) {
   EXPECT_THAT(said(committed_by("1")),
               ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
                           "warning tmem-exit-in-flight `    ret;`"));
+}
+
+TEST(Late, TwoHazardsOfOneLoopAreTwoFindings) {
+  // Each round all warps store what warp 0 then multiplies, with no join between; and nobody waits for the mma before
+  // the next round's store. Which of the two a scenario shows first must not hide the other.
+  const auto kernel = [](const std::string& join_stores, const std::string& wait_mma) {
+    return ptx_kernel(begin(256, init("full", 1)) + "mov.b32 %r20, 0;\nmov.b32 %r21, 0;\nAGAIN:\nbar.sync 0;\n" +
+                      store("%tw", " // @store") + kWaitStores + join_stores +
+                      where("%first", "tcgen05.mma.cta_group::1.kind::f16 [%ta+64], [%ta], %b, %id, %no; // @mma\n" +
+                                          commit("full")) +
+                      wait_mma + "xor.b32 %r21, %r21, 1;\nadd.u32 %r20, %r20, 1;\nsetp.lt.u32 %p6, %r20, %n;\n" +
+                      "@%p6 bra AGAIN;\n" + (wait_mma.empty() ? wait("full", "0") : "") + end(256));
+  };
+  EXPECT_THAT(said(kernel(join(), wait("full", "%r21"))), IsEmpty());
+  const std::vector<std::string> both = said(kernel("", ""));
+  EXPECT_THAT(both, Contains("error tmem-handoff-race @store"));
+  EXPECT_THAT(both, Contains("error tmem-mma-completion @store"));
 }
 
 TEST(Late, TheCommitsOfTwoWarpsMakeOnePhase) {

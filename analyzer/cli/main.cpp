@@ -162,8 +162,20 @@ std::string find_roots(const Command& command, const Sources& sources, const std
   return {};
 }
 
-// Says which output would overwrite an input; empty when none would.
+// Says which output would overwrite an input, the compile commands or the other output; empty when none would.
 std::string overwritten(const Command& command, const std::vector<std::string>& files) {
+  const std::string& kept = command.sources.keep_ptx;
+  if (!kept.empty() && !command.output.empty() && (kept == command.output || same_file(kept, command.output)))
+    return "--keep-ptx and --output name the same file " + kept;
+  if (!command.database.empty()) {
+    const std::string commands = command.database + "/compile_commands.json";
+    for (const std::string& database : {command.database, commands}) {
+      if (!command.output.empty() && same_file(database, command.output))
+        return "--output would overwrite the compile commands " + database;
+      if (!kept.empty() && same_file(database, kept))
+        return "--keep-ptx would overwrite the compile commands " + database;
+    }
+  }
   for (const std::string& file : files) {
     if (!command.output.empty() && same_file(file, command.output)) return "--output would overwrite the input " + file;
     const std::string& keep_ptx = command.sources.keep_ptx;
@@ -216,7 +228,9 @@ int explain_files(const Command& command) {
   options.block = command.block;
   options.cluster = command.cluster;
   std::string out;
-  for (const std::string& file : expand_inputs(command.files, results.errors)) {
+  const std::vector<std::string> files = expand_inputs(command.files, results.errors);
+  if (const std::string problem = overwritten(command, files); !problem.empty()) return failed(problem);
+  for (const std::string& file : files) {
     auto text = read_input(file, results.errors);
     if (text) out += explain_kernels(text, options, results);
   }

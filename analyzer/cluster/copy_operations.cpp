@@ -97,7 +97,9 @@ void CopyOperations::write_copied(const AsyncArrival& a) {
 }
 
 void CopyOperations::arrive(const AsyncArrival& a, size_t target, Mbarrier& b) {
-  const auto settled = [&](bool over) { state_.changes.phase = over || state_.changes.phase; };
+  const auto settled = [&](bool over) {
+    if (over) state_.changes.phases.push_back(a.targets[target]);
+  };
   switch (a.kind) {
     case AsyncArrival::Kind::kCopy:
       if (b.under_way > 0) --b.under_way;

@@ -122,7 +122,7 @@ void ScenarioEnding::note_unwritten_reads() {
     out.loop_never_ran = u.decided.zero_trips || (may_be_written_by_loop && !read.by_commit());
     if (out.loop_never_ran) scene_.terms.uses().count(assumptions::Id::kExcusedRead);
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
-    scene_.log.add(out, out.loop_never_ran);
+    scene_.log.add(out);
   });
 }
 

@@ -119,12 +119,17 @@ private:
 
   // Whether no earlier scenario that is as reliable has observed the same. `key`: of the observation.
   bool is_new(const Observed& o, ObservationKey key, const Scenario& scenario) {
+    // Of a hang no fields are told apart. And of an access beside an operation that may be in flight, what a scenario
+    // shows first says how certain it is: it must not be missing in a later one.
     if (std::holds_alternative<Hang>(o.what)) return true;
-    unsigned reliability = (o.zero_trips ? 1u : 0u) | (o.doubtful ? 2u : 0u) | (scenario.idle ? 4u : 0u) |
-                           (scenario.contradictory ? 8u : 0u);
+    const auto* pair = std::get_if<AccessPair>(&o.what);
+    if (pair != nullptr && (pair->earlier.by_commit() || pair->later.by_commit()) && !pair->order.complete) return true;
+    const auto* free = std::get_if<FreePair>(&o.what);
+    if (free != nullptr && free->access.by_commit()) return true;
+    unsigned reliability = (o.doubtful ? 1u : 0u) | (scenario.idle ? 2u : 0u) | (scenario.contradictory ? 4u : 0u);
     if (const auto* arrival = std::get_if<Arrival>(&o.what)) {
       reliability |=
-          (arrival->barrier_is_waited_for ? 16u : 0u) | (arrival->own_cta_waits_for_copies_from_afar ? 32u : 0u);
+          (arrival->barrier_is_waited_for ? 8u : 0u) | (arrival->own_cta_waits_for_copies_from_afar ? 16u : 0u);
     }
     key[0] |= reliability << 8;
     return observed_.add(key);

@@ -185,7 +185,7 @@ Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t
       return Done{};
     case MbarrierAction::kCompleteTx:
       b->copied = true;
-      state_.changes.phase = b->settle() || state_.changes.phase;
+      if (b->settle()) state_.changes.phases.push_back(at);
       return Done{};
     case MbarrierAction::kExpectTx:
       b->expects = true;
@@ -275,7 +275,8 @@ Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t gro
   check_round(e, b, address, count);
   b.current.push_back(e.event());
   if (e.meaning.mbarrier == MbarrierAction::kArriveDrop) b.count -= count;
-  if (b.arrive(count, e.warp.knowledge.hand_on(e.meaning.relaxed), e.instruction())) state_.changes.phase = true;
+  if (b.arrive(count, e.warp.knowledge.hand_on(e.meaning.relaxed), e.instruction()))
+    state_.changes.phases.push_back(address);
   return Done{};
 }
 

@@ -41,7 +41,7 @@ public:
   explicit ObservationLog(bool with_lines) : with_lines_(with_lines) {}
 
   // Of observations with the same ObservationKey the first one is kept.
-  void add(Observation what, bool zero_trips = false);
+  void add(Observation what);
   // A question that stays open at an instruction: the kernel is incomplete there.
   void add_uncertain(uint32_t instruction, std::string reason) {
     uncertain_.push_back({instruction, std::move(reason)});

@@ -114,13 +114,12 @@ bool KeySet::add(const ObservationKey& key) {
   return true;
 }
 
-void ObservationLog::add(Observation what, bool zero_trips) {
+void ObservationLog::add(Observation what) {
   if (!keys_.add(key_of(what))) return;
   guesses_before_.push_back(guesses_);
   Observed o;
   o.what = std::move(what);
   o.decided = static_cast<uint32_t>(decisions_.size());
-  o.zero_trips = zero_trips;
   o.doubtful = doubtful_;
   observed_.push_back(std::move(o));
 }

@@ -312,9 +312,8 @@ using Observation = std::variant<AccessPair, FreePair, StrayAccess, FreedAccess,
 // An observation with the part of its scenario that came before it.
 struct Observed {
   Observation what;
-  uint32_t scenario = 0;    // Joint::scenarios
-  uint32_t decided = 0;     // how many of the scenario's decisions came before
-  bool zero_trips = false;  // the scenario lets a loop that writes Tensor Memory run no time
+  uint32_t scenario = 0;  // Joint::scenarios
+  uint32_t decided = 0;   // how many of the scenario's decisions came before
   // Guesses of words of memory that the scenario went by before this may contradict each other: where warps came to,
   // and in which order, need not be possible then.
   bool doubtful = false;

@@ -91,13 +91,17 @@ struct DecisionState {
 
 // What changed that a warp may wait for, since the scheduler last woke warps.
 struct Changes {
-  bool phase = false;    // a phase of some mbarrier is over
-  bool init = false;     // some mbarrier was initialised
-  bool named = false;    // a named barrier was completed
-  bool cluster = false;  // the cluster barrier was
-  bool word = false;     // a word of shared memory was written
-  bool freed = false;    // columns were freed
-  bool any() const { return phase || init || named || cluster || word || freed; }
+  std::vector<uint32_t> phases;  // mbarriers of which a phase is over: shared addresses
+  bool init = false;             // some mbarrier was initialised
+  bool named = false;            // a named barrier was completed
+  bool cluster = false;          // the cluster barrier was
+  bool word = false;             // a word of shared memory was written
+  bool freed = false;            // columns were freed
+  bool any() const { return !phases.empty() || init || named || cluster || word || freed; }
+  void clear() {
+    phases.clear();  // keeps its room: phases are over all the time
+    init = named = cluster = word = freed = false;
+  }
 };
 
 // Whose turn it is to take steps.

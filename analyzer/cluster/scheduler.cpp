@@ -212,7 +212,7 @@ void Scheduler::use_loads(const WarpState& w, warp::Machine& machine, const Step
     lanes = guard.yes | guard.unknown;
   }
   w.loads.each_of(scene_.program.load_sets[step.loads],
-                  [&](uint32_t operation) { state_.tensor_memory.operation(operation).used |= lanes; });
+                  [&](uint32_t operation) { state_.tensor_memory.use_load(operation, lanes); });
 }
 
 // Executes an instruction that more belongs to than the warp's own registers and memory.
@@ -296,10 +296,11 @@ bool Scheduler::can_go_on(WarpState& w, const Wait& wait) {
     Scheduler& scheduler;
     WarpState& w;
     bool operator()(const WaitForPhase&) const {
-      Mbarriers& all = scheduler.state_.mbarriers;
-      return scheduler.state_.changes.phase && std::any_of(w.failed.begin(), w.failed.end(), [&](const AskedPhase& f) {
-               return all.find(f.address) != nullptr && all.is_over(f.address, f.phase);
-             });
+      const Mbarriers& all = scheduler.state_.mbarriers;
+      const std::vector<uint32_t>& over = scheduler.state_.changes.phases;
+      return std::any_of(w.failed.begin(), w.failed.end(), [&](const AskedPhase& f) {
+        return std::find(over.begin(), over.end(), f.address) != over.end() && all.is_over(f.address, f.phase);
+      });
     }
     bool operator()(const WaitForInit& i) const {
       return scheduler.state_.changes.init && scheduler.state_.mbarriers.find(i.address) != nullptr;
@@ -320,15 +321,15 @@ bool Scheduler::can_go_on(WarpState& w, const Wait& wait) {
 }
 
 void Scheduler::wake() {
-  const bool matters = state_.changes.phase || state_.changes.init || state_.changes.named || state_.changes.cluster ||
-                       state_.changes.freed || state_.polling != 0;
+  const bool matters = !state_.changes.phases.empty() || state_.changes.init || state_.changes.named ||
+                       state_.changes.cluster || state_.changes.freed || state_.polling != 0;
   if (matters) {
     for (WarpState& w : state_.warps) {
       if (w.wait && can_go_on(w, Wait(*w.wait))) w.wait.reset();
     }
   }
   if (state_.changes.word) state_.polling = 0;
-  state_.changes = {};
+  state_.changes.clear();
 }
 
 // Lanes that branched apart each make progress: while some wait, the others of their warp can go on (independent thread

@@ -308,11 +308,22 @@ void TensorMemory::free_columns(const WarpState& w, const Allocation& freed, uin
   });
 }
 
+void TensorMemory::use_load(uint32_t operation, uint32_t lanes) {
+  Operation& load = operations_[operation];
+  if ((load.used & lanes) == lanes) return;
+  load.used |= lanes;
+  const auto arrivals = static_cast<uint32_t>(arrivals_[load.warp].size());
+  if (!load.used_behind.empty() && load.used_behind.back().first == arrivals) {
+    load.used_behind.back().second = load.used;
+  } else {
+    load.used_behind.emplace_back(arrivals, load.used);
+  }
+}
+
 void TensorMemory::note_arrival(const WarpState& w, uint32_t instruction) {
   Arrival a;
   a.event = w.knowledge.now();
   a.instruction = instruction;
-  w.loads.each([&](uint32_t operation) { a.used.emplace_back(operation, operations_[operation].used); });
   arrivals_[w.index].push_back(std::move(a));
 }
 
@@ -325,14 +336,17 @@ LoadRelease TensorMemory::release_of(const WarpState& w, uint32_t operation) con
   out.used = load.used;
   if (load.warp == w.index) return out;
   const uint32_t until = w.knowledge.any().event(load.warp);
-  const Arrival* last = nullptr;
-  for (const Arrival& a : arrivals_[load.warp]) {
-    if (a.event > load.event && a.event <= until) last = &a;
+  const std::vector<Arrival>& arrivals = arrivals_[load.warp];
+  size_t last = arrivals.size();
+  for (size_t n = 0; n < arrivals.size(); ++n) {
+    if (arrivals[n].event > load.event && arrivals[n].event <= until) last = n;
   }
-  if (last == nullptr) return out;
-  out.instruction = last->instruction;
-  const auto pending = std::lower_bound(last->used.begin(), last->used.end(), std::pair{operation, 0u});
-  if (pending != last->used.end() && pending->first == operation) out.used = pending->second;
+  if (last == arrivals.size()) return out;
+  out.instruction = arrivals[last].instruction;
+  out.used = 0;
+  for (const auto& [arrivals_before, used] : load.used_behind) {
+    if (arrivals_before <= last) out.used = used;
+  }
   return out;
 }
 

@@ -32,8 +32,10 @@ struct Operation {
   uint32_t d_column = kNone;      // of an mma's accumulator
   uint32_t lanes = 0;             // of an ld: executing
   uint32_t used = 0;              // of an ld: lanes that have used its results
-  uint32_t waited = 0;            // of an ld or st: the event of the warp's wait; 0: none
-  uint32_t commit = 0;            // of mma, cp, shift: number of the first commit after it; 0: none
+  // Of an ld: how `used` grew. Each entry: how many arrivals of its warp there had been, and the lanes from then on.
+  std::vector<std::pair<uint32_t, uint32_t>> used_behind;
+  uint32_t waited = 0;  // of an ld or st: the event of the warp's wait; 0: none
+  uint32_t commit = 0;  // of mma, cp, shift: number of the first commit after it; 0: none
 
   const ptx::Effects& effects() const { return ptx::effects_of(form); }
   bool by_commit() const { return form.completion == ptx::Completion::kCommit; }
@@ -122,6 +124,9 @@ public:
   const std::vector<Access>& accesses() const { return accesses_; }
   const std::vector<Columns>& columns() const { return columns_; }  // by rank
 
+  // Some lanes use the results of an ld.
+  void use_load(uint32_t operation, uint32_t lanes);
+
   // --- accesses ---
   struct Kind {
     ptx::TmemRole role = ptx::TmemRole::kData;
@@ -183,7 +188,6 @@ private:
   struct Arrival {
     uint32_t event = 0;
     uint32_t instruction = kNone;
-    std::vector<std::pair<uint32_t, uint32_t>> used;  // of pending loads: operation, lanes that had used its results
   };
   std::vector<std::vector<Arrival>> arrivals_;  // by warp of the cluster
   bool said_unfenced_ = false;  // one pair that only lacks tcgen05.fence is written down for a whole run
