@@ -313,11 +313,12 @@ void TensorMemory::use_load(uint32_t operation, uint32_t lanes) {
   if ((load.used & lanes) == lanes) return;
   load.used |= lanes;
   const auto arrivals = static_cast<uint32_t>(arrivals_[load.warp].size());
-  if (!load.used_behind.empty() && load.used_behind.back().first == arrivals) {
-    load.used_behind.back().second = load.used;
-  } else {
-    load.used_behind.emplace_back(arrivals, load.used);
+  if (load.last_use != kNone && uses_[load.last_use].arrivals == arrivals) {
+    uses_[load.last_use].used = load.used;
+    return;
   }
+  uses_.push_back({arrivals, load.used, load.last_use});
+  load.last_use = static_cast<uint32_t>(uses_.size() - 1);
 }
 
 void TensorMemory::note_arrival(const WarpState& w, uint32_t instruction) {
@@ -343,10 +344,9 @@ LoadRelease TensorMemory::release_of(const WarpState& w, uint32_t operation) con
   }
   if (last == arrivals.size()) return out;
   out.instruction = arrivals[last].instruction;
-  out.used = 0;
-  for (const auto& [arrivals_before, used] : load.used_behind) {
-    if (arrivals_before <= last) out.used = used;
-  }
+  uint32_t use = load.last_use;
+  while (use != kNone && uses_[use].arrivals > last) use = uses_[use].previous;
+  out.used = use == kNone ? 0 : uses_[use].used;
   return out;
 }
 

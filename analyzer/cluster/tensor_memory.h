@@ -32,10 +32,9 @@ struct Operation {
   uint32_t d_column = kNone;      // of an mma's accumulator
   uint32_t lanes = 0;             // of an ld: executing
   uint32_t used = 0;              // of an ld: lanes that have used its results
-  // Of an ld: how `used` grew. Each entry: how many arrivals of its warp there had been, and the lanes from then on.
-  std::vector<std::pair<uint32_t, uint32_t>> used_behind;
-  uint32_t waited = 0;  // of an ld or st: the event of the warp's wait; 0: none
-  uint32_t commit = 0;  // of mma, cp, shift: number of the first commit after it; 0: none
+  uint32_t last_use = kNone;      // of an ld: how `used` grew last, in TensorMemory::uses_
+  uint32_t waited = 0;            // of an ld or st: the event of the warp's wait; 0: none
+  uint32_t commit = 0;            // of mma, cp, shift: number of the first commit after it; 0: none
 
   const ptx::Effects& effects() const { return ptx::effects_of(form); }
   bool by_commit() const { return form.completion == ptx::Completion::kCommit; }
@@ -190,6 +189,14 @@ private:
     uint32_t instruction = kNone;
   };
   std::vector<std::vector<Arrival>> arrivals_;  // by warp of the cluster
+  // How the lanes grew that have used a load's results: those from then on, and how many arrivals of the load's warp
+  // there had been.
+  struct Use {
+    uint32_t arrivals = 0;
+    uint32_t used = 0;
+    uint32_t previous = kNone;  // of the same load
+  };
+  std::vector<Use> uses_;
   bool said_unfenced_ = false;  // one pair that only lacks tcgen05.fence is written down for a whole run
 };
 
