@@ -74,7 +74,7 @@ private:
         continue;
       }
       if (contradicts && p.kind == ProblemKind::kLeftAllocated) continue;
-      add(std::move(p));
+      add(p);
     }
   }
 
@@ -105,7 +105,7 @@ private:
           continue;
         }
         p.decisions = scenario.decisions_before(o);
-        out.push_back(std::move(p));
+        out.push_back(p);
       }
     }
     return out;
@@ -121,17 +121,17 @@ private:
   static bool is_let_idle(const Scenario& scenario) { return scenario.idle && !scenario.usual; }
   static bool is_doubtful(const Problem& p) { return p.shown_by->doubtful && !traits_of(p.kind).of_one_warp; }
 
-  void add(Problem p) {
+  void add(const Problem& p) {
     const auto [known, fresh] = by_key_.try_emplace(key_of(p), out_.all.size());
     if (fresh) {
-      out_.all.push_back(std::move(p));
+      out_.all.push_back(p);
       return;
     }
     if (p.kind == ProblemKind::kNoFences) return;
     // The scenario that is the easier to believe.
     Problem& first = out_.all[known->second];
     const bool certain = first.certain || p.certain;
-    if (first.zero_trips && !p.zero_trips) first = std::move(p);
+    if (first.zero_trips && !p.zero_trips) first = p;
     first.certain = certain;
   }
 
@@ -178,7 +178,7 @@ private:
       p.kind = ProblemKind::kCommitUnwaited;
       p.at = commit;
       p.warp = all.warp;
-      add(std::move(p));
+      add(p);
     }
   }
 
@@ -198,7 +198,7 @@ private:
       p.kind = ProblemKind::kNeverFreed;
       p.at = alloc;
       p.scenarios = scenarios;
-      add(std::move(p));
+      add(p);
     }
   }
 

@@ -23,7 +23,7 @@ namespace tmemlint::assumptions {
 #undef LIMIT
 #undef NUMBERS
 
-enum class Id : uint16_t {
+enum class Id : uint8_t {
 #define ASSUMPTION(name, ...) k##name,
 #define LIMIT(name, ...) k##name,
 #define NUMBERS(name, ...) k##name,
@@ -35,6 +35,7 @@ enum class Id : uint16_t {
 
 // How many rows there are.
 inline constexpr size_t kRows = 0
+// NOLINTBEGIN(bugprone-macro-parentheses): the rows are summands.
 #define ASSUMPTION(...) +1
 #define LIMIT(...) +1
 #define NUMBERS(...) +1
@@ -42,6 +43,7 @@ inline constexpr size_t kRows = 0
 #undef ASSUMPTION
 #undef LIMIT
 #undef NUMBERS
+    // NOLINTEND(bugprone-macro-parentheses)
     ;
 
 enum class Area : uint8_t {

@@ -22,7 +22,7 @@ uint32_t AccessOperations::start(const Execution& e) {
   op.lane = static_cast<uint8_t>(std::countr_zero(e.lanes));
   op.form = e.meaning.form;
   op.lanes = e.lanes;
-  return state_.tensor_memory.start(std::move(op));
+  return state_.tensor_memory.start(op);
 }
 
 void AccessOperations::touch(const Execution& e, uint32_t operation, const TmemAccess& access, const TmemPlace& at,

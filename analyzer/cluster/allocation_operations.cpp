@@ -174,7 +174,7 @@ Outcome AllocationOperations::dealloc(Execution& e) {
 }
 
 Free AllocationOperations::describe_free(const Execution& e, const TmemPlace& at, std::optional<uint64_t> size,
-                                         uint32_t* allocation) {
+                                         uint32_t* allocation) const {
   const TensorMemory& memory = state_.tensor_memory;
   Free out;
   out.site = e.site();

@@ -18,7 +18,7 @@ struct GlobalOrder {
 
 struct KernelFacts {
   // What is referred to outlives every run.
-  KernelFacts(const CompiledKernel& kernel, const kernel::Launch& launch);
+  KernelFacts(const CompiledKernel& compiled, const kernel::Launch& of);
 
   const CompiledKernel& kernel;
   kernel::Launch launch;

@@ -88,12 +88,14 @@ void LaneGroups::begin_block() {
 // A group that waited runs again: it executes its instruction once more. At a named barrier it has arrived already, so
 // that it goes on behind it, or waits on.
 void LaneGroups::resume(LaneGroup group) {
+  if (!group.parked) return;  // it did not wait
+  const LaneGroup::Parked parked = *group.parked;
   machine_.registers = std::move(group.registers);
   machine_.present = group.at.lanes;
-  w_.step = group.parked->step;
+  w_.step = parked.step;
   w_.failed.clear();
   w_.wait.reset();
-  if (const auto* named = std::get_if<WaitForNamedBarrier>(&group.parked->wait)) {
+  if (const auto* named = std::get_if<WaitForNamedBarrier>(&parked.wait)) {
     const NamedBarrier& b = scene_.state.named.at(w_.id.rank, named->barrier);
     if (b.generation == named->generation) {
       w_.wait = *named;
@@ -111,7 +113,7 @@ void LaneGroups::resume(LaneGroup group) {
 bool LaneGroups::switch_group(uint64_t now) {
   const auto other = std::find_if(w_.groups.begin() + 1, w_.groups.end(),
                                   [&](const LaneGroup& g) { return !g.parked || g.parked->changes != now; });
-  if (other == w_.groups.end()) return false;
+  if (other == w_.groups.end() || !w_.wait) return false;
   LaneGroup next = std::move(*other);
   w_.groups.erase(other);
   LaneGroup front = std::move(w_.groups.front());

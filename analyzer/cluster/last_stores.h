@@ -73,8 +73,8 @@ private:
     Last() = default;
     Last(Page* p, uint32_t n) : page(p), number(n) {}
     Last(const Last&) {}
-    Last& operator=(const Last&) {
-      *this = Last();
+    Last& operator=(const Last& other) {
+      if (this != &other) *this = Last();
       return *this;
     }
     Last(Last&&) = default;

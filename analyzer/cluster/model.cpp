@@ -337,7 +337,8 @@ bool Model::find_numbers(uint32_t term, bool truth) {
 bool Model::decide_parts(uint32_t term, bool truth) {
   const Term& t = (*terms_)[term];
   if (t.kind != TermKind::kPure || t.width != 1 || t.args.size() != 2) return false;
-  if (!(t.operation.op == Op::kAnd && truth) && !(t.operation.op == Op::kOr && !truth)) return false;
+  const Op together = truth ? Op::kAnd : Op::kOr;  // both must be true, or both false
+  if (t.operation.op != together) return false;
   const size_t before = changes_.size();
   const size_t decided = decisions_.size();
   const size_t failures = failures_.size();

@@ -325,7 +325,7 @@ void TensorMemory::note_arrival(const WarpState& w, uint32_t instruction) {
   Arrival a;
   a.event = w.knowledge.now();
   a.instruction = instruction;
-  arrivals_[w.index].push_back(std::move(a));
+  arrivals_[w.index].push_back(a);
 }
 
 // How the warp of a pending load let the warp `w` go on: by its last arrival that `w` knows of. Results that were used

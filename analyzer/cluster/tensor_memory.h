@@ -114,8 +114,8 @@ public:
   uint32_t last_alloc(uint32_t rank) const;
 
   // --- operations ---
-  uint32_t start(Operation operation) {
-    operations_.push_back(std::move(operation));
+  uint32_t start(const Operation& operation) {
+    operations_.push_back(operation);
     return static_cast<uint32_t>(operations_.size() - 1);
   }
   Operation& operation(uint32_t n) { return operations_[n]; }
@@ -167,11 +167,12 @@ public:
 
 private:
   bool judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside, ObservationLog& log);
-  bool hold_against_earlier(const WarpState& w, uint32_t access, const Rectangle& where, ObservationLog& log);
-  void leave_trace(const WarpState& w, uint32_t access, const Rectangle& where);
-  void note_write(Column& column, uint32_t access);
-  bool outlived(const WarpState& w, uint32_t earlier, uint32_t access) const;
-  void hold_against(const WarpState& w, uint32_t earlier, uint32_t access, uint32_t rank, bool knows_older,
+  // `id`, `earlier`: accesses, as indices.
+  bool hold_against_earlier(const WarpState& w, uint32_t id, const Rectangle& where, ObservationLog& log);
+  void leave_trace(const WarpState& w, uint32_t id, const Rectangle& where);
+  void note_write(Column& column, uint32_t id);
+  bool outlived(const WarpState& w, uint32_t earlier, uint32_t id) const;
+  void hold_against(const WarpState& w, uint32_t earlier_id, uint32_t id, uint32_t rank, bool knows_older,
                     ObservationLog& log);
   Order order_of(const WarpState& w, const Operation& earlier) const;
   LoadRelease release_of(const WarpState& w, uint32_t operation) const;

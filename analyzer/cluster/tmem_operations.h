@@ -24,7 +24,7 @@ private:
   void compare_with_relinquish(const Execution& e);
   void note_repeated(const Execution& e, std::optional<uint64_t> slot);
   void write_slot(const Execution& e, uint32_t slot, uint32_t allocation, const value::Value& address);
-  Free describe_free(const Execution& e, const TmemPlace& at, std::optional<uint64_t> size, uint32_t* allocation);
+  Free describe_free(const Execution& e, const TmemPlace& at, std::optional<uint64_t> size, uint32_t* allocation) const;
   void free_in_pair(const Execution& e, const Allocation& freed);
 
   Scene& scene_;

@@ -116,7 +116,7 @@ private:
   // Elements in their order, on their way into a set: those of two groups.
   struct List {
     uint32_t size = 0;
-    std::array<uint32_t, 2 * kGroup> elements;
+    std::array<uint32_t, size_t{2} * kGroup> elements;
     void add(uint32_t element) { elements[size++] = element; }
   };
 
