@@ -46,8 +46,8 @@ public:
   // The text of the line, or nothing. A file that lies outside the roots, is gone, not a regular file, or shorter than
   // `.loc` claims (edited since the PTX was made) has no line to show.
   std::optional<std::string_view> line(const SourcePosition& position);
-  // Whether it is a file that could be shown, were it not outside the roots.
-  bool is_outside(const std::string& file);
+  // Whether a name is of a file that could be shown, were it not outside the roots.
+  bool is_outside(const std::string& name);
   // Whether lines of the text of a place may be shown. An input of the command always may.
   bool shows(const ptx::SourceText& text);
   // What to say when places of the results lie in files that are not shown because they are outside; empty when there

@@ -11,7 +11,6 @@
 namespace tmemlint::warp {
 
 using program::Action;
-using program::contains;
 using program::MbarrierAction;
 using value::FactsFilter;
 using value::Op;
@@ -108,24 +107,24 @@ void ProtocolSteps::leave(uint32_t instruction, uint32_t lanes) {
   change_holdings([&](Holdings& h) { h.exited |= lanes; });
 }
 
-void ProtocolSteps::run(uint32_t n) {
-  const Step& step = program_.steps[n];
+void ProtocolSteps::run(uint32_t number) {
+  const Step& step = program_.steps[number];
   switch (step.kind) {
     case Step::Kind::kUse:
     case Step::Kind::kOverwrite:
-      mark_registers(n, step);
+      mark_registers(number, step);
       return;
     case Step::Kind::kCopyIn:
-      machine_.execute(step, n);
+      machine_.execute(step, number);
       return;
     case Step::Kind::kInstruction:
       break;
   }
   const Meaning& m = machine_.meaning(step);
   if (const std::optional<Event::Kind> kind = event_of(m.action)) {
-    protocol_instruction(n, step, m, *kind);
+    protocol_instruction(number, step, m, *kind);
   } else {
-    machine_.execute(step, n);
+    machine_.execute(step, number);
   }
 }
 

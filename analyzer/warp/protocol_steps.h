@@ -21,8 +21,8 @@ public:
   uint32_t node = kNone;
   uint32_t block = 0;
 
-  // Executes a step: an event of the protocol, or what the machine does by itself.
-  void run(uint32_t step);
+  // Executes the step with a number: an event of the protocol, or what the machine does by itself.
+  void run(uint32_t number);
   // Lanes leave the kernel at an instruction.
   void leave(uint32_t instruction, uint32_t lanes);
 
