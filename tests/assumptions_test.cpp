@@ -14,11 +14,11 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "analyzer/engine.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/text.h"
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
@@ -28,13 +28,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const fs::path kRoot = TMEMLINT_SOURCE_DIR;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The sources that analyse, by path below the root; not the registry itself, and not what kernels include.
 const std::map<std::string, std::string>& sources() {
@@ -46,7 +39,7 @@ const std::map<std::string, std::string>& sources() {
         const std::string path = fs::relative(entry.path(), kRoot).generic_string();
         if (extension != ".h" && extension != ".cpp") continue;
         if (path.starts_with("analyzer/cuda/bundled/") || path.starts_with("analyzer/assumptions/")) continue;
-        out[path] = text_of(entry.path());
+        out[path] = test::read_file(entry.path());
       }
     }
     return out;
@@ -104,7 +97,8 @@ TEST(Assumptions, TheCodeTakesItsNumbersFromTheRows) {
 TEST(Assumptions, ThePageOfLimitsIsWrittenFromThem) {
   const fs::path page = kRoot / "docs/limits.md";
   if (std::getenv("TMEMLINT_UPDATE_GOLDEN") != nullptr) std::ofstream(page) << assumptions::page();
-  EXPECT_EQ(text_of(page), assumptions::page()) << "write it again: tmemlint --list-assumptions > docs/limits.md";
+  EXPECT_EQ(test::read_file(page), assumptions::page())
+      << "write it again: tmemlint --list-assumptions > docs/limits.md";
 }
 
 // --- limits in the sources ---
@@ -323,7 +317,7 @@ void replace(std::string& text, const std::string& what, const std::string& by) 
 // warp 0 issues the mma.
 TEST(Assumptions, AProxyFenceThatIsForgottenMakesThePlaceIncomplete) {
   for (const unsigned fences : {1u, 20u}) {
-    std::string ptx = text_of(kRoot / "fixtures/cases/38-smem-operand-no-proxy-fence-good.ptx");
+    std::string ptx = test::read_file(kRoot / "fixtures/cases/38-smem-operand-no-proxy-fence-good.ptx");
     replace(ptx, "shl.b32 %r46, %t, 2;", "and.b32 %r46, %t, 31; shl.b32 %r46, %r46, 2;");
     std::string more = "M_done: @!%p6 bra W0;\n";
     for (unsigned n = 0; n < fences; ++n) more += "fence.proxy.async.shared::cta;\n";

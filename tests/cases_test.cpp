@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "analyzer/engine.h"
 #include "rules/rule.h"
 #include "tests/expectations.h"
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
@@ -29,11 +28,8 @@ const std::map<std::string, test::Expectations>& kernels() {
 }
 
 report::Results run(const std::string& name) {
-  std::ifstream in(kFolder + name, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
   report::Results results;
-  lint(std::make_shared<const ptx::SourceText>(name, text.str()), Options{}, results);
+  lint(std::make_shared<const ptx::SourceText>(name, test::read_file(kFolder + name)), Options{}, results);
   return results;
 }
 
@@ -52,14 +48,7 @@ std::vector<std::string> names() {
   return out;
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string out = info.param;
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(Cases, Labelled, testing::ValuesIn(names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, Labelled, testing::ValuesIn(names()), test::name_of_file);
 
 TEST(Rules, EachHasABadKernelAGoodTwinAndAPage) {
   for (const rules::Rule* rule : rules::registry()) {
@@ -67,11 +56,9 @@ TEST(Rules, EachHasABadKernelAGoodTwinAndAPage) {
     // What only sources show has its samples in fixtures/cuda.
     EXPECT_TRUE(covered.bad || rule->source_only) << rule->id << " has no bad kernel";
     EXPECT_TRUE(covered.twin || rule->source_only) << rule->id << " has no good twin";
-    std::ifstream page(std::string(TMEMLINT_SOURCE_DIR) + "/docs/rules/" + std::string(rule->id) + ".md");
-    std::stringstream text;
-    text << page.rdbuf();
-    EXPECT_NE(text.str().find(rule->summary), std::string::npos)
-        << rule->id << "'s page does not have its summary sentence";
+    const std::string page =
+        test::read_file(std::string(TMEMLINT_SOURCE_DIR) + "/docs/rules/" + std::string(rule->id) + ".md");
+    EXPECT_NE(page.find(rule->summary), std::string::npos) << rule->id << "'s page does not have its summary sentence";
   }
 }
 
@@ -80,10 +67,7 @@ const std::map<std::string, std::string>& rule_files() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> out;
     for (const auto& e : std::filesystem::directory_iterator(std::string(TMEMLINT_SOURCE_DIR) + "/rules")) {
-      std::ifstream in(e.path());
-      std::stringstream text;
-      text << in.rdbuf();
-      out[e.path().filename()] = text.str();
+      out[e.path().filename()] = test::read_file(e.path());
     }
     return out;
   }();
@@ -112,11 +96,9 @@ TEST(Rules, AreAllInTheRegistry) {
 }
 
 TEST(Rules, StandInTheTableOfTheReadme) {
-  std::ifstream in(std::string(TMEMLINT_SOURCE_DIR) + "/README.md");
-  std::stringstream readme;
-  readme << in.rdbuf();
+  const std::string readme = test::read_file(std::string(TMEMLINT_SOURCE_DIR) + "/README.md");
   for (const rules::Rule* rule : rules::registry()) {
-    EXPECT_NE(readme.str().find("`" + std::string(rule->id) + "`"), std::string::npos)
+    EXPECT_NE(readme.find("`" + std::string(rule->id) + "`"), std::string::npos)
         << "README.md, what it judges: " << rule->id << " is missing";
   }
 }

@@ -2,7 +2,6 @@
 // upon, with an immediate size that no version of the ISA allows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,12 +13,14 @@
 #include <vector>
 
 #include "analyzer/cuda/front_end.h"
+#include "tests/files.h"
 #include "tests/sarif_check.h"
 
 namespace tmemlint {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Ran;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -65,44 +66,17 @@ constexpr const char* kWithoutTensorMemory = R"(.version 9.0
 }
 )";
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
-class Command : public ::testing::Test {
+class Command : public ::testing::Test, protected test::ScratchFolder {
 protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tmemlint-cli-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
     write("bad.ptx", kernel("96"));
     write("good.ptx", kernel("64"));
     write("plain.ptx", kWithoutTensorMemory);
   }
 
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  }
-
-  // Runs the tool by the shell, with `before` in front of it (a pipe, a variable). Output is kept outside the folder's
-  // inputs.
+  // Runs the tool by the shell, with `before` in front of it (a pipe, a variable).
   Ran run(const std::string& arguments, const std::string& before = "", const std::string& after = "") const {
-    const std::string command = "cd '" + folder_.string() + "' && { " + before + " '" + TMEMLINT_BINARY + "' " +
-                                arguments + after + "; } >out.log 2>err.log </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.log"), read("err.log")};
+    return ScratchFolder::run(before + " '" + TMEMLINT_BINARY + "' " + arguments + after);
   }
 
   nlohmann::json run_json(const std::string& arguments) const {
@@ -113,8 +87,6 @@ protected:
     if (!text.empty() && text.back() == '\n') text.pop_back();
     return text.substr(text.rfind('\n') + 1);
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Command, FindsNothingInAGoodKernel) {
@@ -267,7 +239,7 @@ TEST_F(Command, ReadsFoldersAndEachFileOnce) {
   write("folder/not.txt", "no PTX");
   EXPECT_EQ(run_json("folder")["summary"]["files"], 2);
   EXPECT_EQ(run_json("folder folder/b.ptx ./folder/../folder/b.ptx")["summary"]["files"], 2);
-  fs::create_directories(folder_ / "none");
+  fs::create_directories(path() / "none");
   const Ran ran = run("none good.ptx");
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("none: error: there is no .ptx file"));
@@ -305,8 +277,8 @@ TEST_F(Command, KeepsPtxOutOfItsInputs) {
   const std::string source = "// a source\n";
   write("k.cu", source);
   write("deep/other.ptx", kernel("64"));
-  fs::create_symlink("k.cu", folder_ / "symbolic");
-  fs::create_hard_link(folder_ / "k.cu", folder_ / "hard");
+  fs::create_symlink("k.cu", path() / "symbolic");
+  fs::create_hard_link(path() / "k.cu", path() / "hard");
   for (const char* name : {"k.cu", "./deep/../k.cu", "symbolic", "hard"}) {
     const Ran ran = run(std::string("--cuda-path none good.ptx k.cu --keep-ptx ") + name);
     EXPECT_EQ(ran.code, 2) << name;
@@ -329,9 +301,9 @@ TEST_F(Command, KeepsPtxOutOfItsInputs) {
 TEST_F(Command, SaysWhenPtxCannotBeKept) {
   write("k.cu", "// a source\n");
   write("toolkit/include/cuda_runtime.h", "");
-  write("toolkit/bin/nvcc", "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && cp '" + folder_.string() +
+  write("toolkit/bin/nvcc", "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && cp '" + path().string() +
                                 "/bad.ptx' \"$2\"; shift; done\n");
-  fs::permissions(folder_ / "toolkit/bin/nvcc", fs::perms::owner_all);
+  fs::permissions(path() / "toolkit/bin/nvcc", fs::perms::owner_all);
   const std::string command = "--via nvcc --cuda-path toolkit k.cu --keep-ptx ";
   EXPECT_EQ(run(command + "kept.ptx").code, 1);
   EXPECT_EQ(read("kept.ptx"), kernel("96"));

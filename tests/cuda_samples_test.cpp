@@ -51,14 +51,7 @@ std::vector<std::string> sample_names() {
   return out;
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string out = info.param;
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(Cases, CudaSample, testing::ValuesIn(sample_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, CudaSample, testing::ValuesIn(sample_names()), test::name_of_file);
 
 TEST(CudaSamples, EachRuleHasABadOneAndItsGoodTwin) {
   for (const rules::Rule* rule : rules::registry()) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -17,6 +16,7 @@
 #include "analyzer/cluster/global_words.h"
 #include "analyzer/cluster/policy.h"
 #include "rules/rule.h"
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
@@ -24,13 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot = TMEMLINT_SOURCE_DIR;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 bool is_of_repository(const fs::path& path) {
   const std::string relative = fs::relative(path, kRoot).generic_string();
@@ -43,10 +36,10 @@ std::map<std::string, std::string> documents() {
   for (const char* top : {"analyzer", "docs", "rules", "tests", "fixtures", "scripts"}) {
     for (const fs::directory_entry& e : fs::recursive_directory_iterator(kRoot / top)) {
       if (e.path().extension() == ".md" && is_of_repository(e.path()))
-        out[fs::relative(e.path(), kRoot).generic_string()] = text_of(e.path());
+        out[fs::relative(e.path(), kRoot).generic_string()] = test::read_file(e.path());
     }
   }
-  out["README.md"] = text_of(kRoot / "README.md");
+  out["README.md"] = test::read_file(kRoot / "README.md");
   return out;
 }
 
@@ -57,7 +50,7 @@ const std::string& code() {
     for (const char* top : {"analyzer", "rules", "tests"}) {
       for (const fs::directory_entry& e : fs::recursive_directory_iterator(kRoot / top)) {
         const std::string extension = e.path().extension().string();
-        if (extension == ".h" || extension == ".cpp" || extension == ".def") out += text_of(e.path());
+        if (extension == ".h" || extension == ".cpp" || extension == ".def") out += test::read_file(e.path());
       }
     }
     return out;
@@ -155,7 +148,7 @@ TEST(Documents, EachFolderHasAReadmeThatNamesItsFiles) {
   for (const char* folder :
        {"analyzer/ptx", "analyzer/report", "analyzer/value", "analyzer/kernel", "analyzer/program", "analyzer/warp",
         "analyzer/cluster", "analyzer/cuda", "analyzer/cuda/clang", "analyzer/tidy", "analyzer/cli", "rules"}) {
-    const std::string readme = text_of(kRoot / folder / "README.md");
+    const std::string readme = test::read_file(kRoot / folder / "README.md");
     EXPECT_FALSE(readme.empty()) << folder << " has no README.md";
     std::vector<std::regex> names;
     for (const std::string& word : quoted(readme)) {
@@ -175,7 +168,7 @@ TEST(Documents, EachFolderHasAReadmeThatNamesItsFiles) {
     for (const fs::directory_entry& e : fs::directory_iterator(kRoot / folder)) {
       const std::string file = e.path().filename().string();
       if (!file.ends_with(".h") && !file.ends_with(".cpp")) continue;
-      if (one_per_rule && text_of(e.path()).find("const Rule k") != std::string::npos) continue;
+      if (one_per_rule && test::read_file(e.path()).find("const Rule k") != std::string::npos) continue;
       EXPECT_TRUE(std::any_of(names.begin(), names.end(), [&](const auto& n) { return std::regex_match(file, n); }))
           << folder << "/README.md does not name " << file;
     }
@@ -183,8 +176,8 @@ TEST(Documents, EachFolderHasAReadmeThatNamesItsFiles) {
 }
 
 TEST(Documents, TheReadmeNamesAllOptions) {
-  const std::string readme = text_of(kRoot / "README.md");
-  const std::string options = text_of(kRoot / "analyzer/cli/options.cpp");
+  const std::string readme = test::read_file(kRoot / "README.md");
+  const std::string options = test::read_file(kRoot / "analyzer/cli/options.cpp");
   const std::regex option("\"(--?[a-z-]+)\"");
   for (std::sregex_iterator at(options.begin(), options.end(), option), end; at != end; ++at) {
     const std::string name = (*at)[1];
@@ -219,12 +212,12 @@ TEST(Documents, NumbersOfRoundsAreThoseOfThePolicies) {
 TEST(Documents, PagesNameTheLevelsOfTheirRules) {
   for (const rules::Rule* rule : rules::registry()) {
     const std::string id(rule->id);
-    const std::string page = text_of(kRoot / "docs/rules" / (id + ".md"));
+    const std::string page = test::read_file(kRoot / "docs/rules" / (id + ".md"));
     const std::string loudest(report::to_string(rule->level));
     EXPECT_NE(page.find("\nLevel: " + loudest), std::string::npos) << id << " is at most: " << loudest;
     std::string file = id.substr(std::string("tmem-").size());
     std::replace(file.begin(), file.end(), '-', '_');
-    const std::string source = text_of(kRoot / "rules" / (file + ".cpp"));
+    const std::string source = test::read_file(kRoot / "rules" / (file + ".cpp"));
     ASSERT_FALSE(source.empty()) << "rules/" << file << ".cpp";
     for (const auto& [level, word] : std::map<std::string, std::string>{
              {"Level::kError", "error"}, {"Level::kWarning", "warning"}, {"Level::kNote", "note"}}) {

@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,16 +16,14 @@
 #include "analyzer/warp/machine.h"
 #include "rules/ordering.h"
 #include "rules/problems.h"
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
 
 const std::string kRoot = std::string(TMEMLINT_SOURCE_DIR) + "/";
 std::string text_of(const std::string& path) {
-  std::ifstream in(kRoot + path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return test::read_file(kRoot + path);
 }
 
 // A kernel, everything that is made of it, and the document that speaks of it.

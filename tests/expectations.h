@@ -14,15 +14,15 @@
 // header belongs to the line of the kernel's own file that calls what is there.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +30,7 @@
 
 #include "analyzer/report/finding.h"
 #include "rules/rule.h"
+#include "tests/files.h"
 
 namespace tmemlint::test {
 
@@ -241,10 +242,7 @@ inline std::map<std::string, Expectations> labelled_kernels(const std::string& f
   std::map<std::string, Expectations> out;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != extension) continue;
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    Expectations asked = read_expectations(text.str());
+    Expectations asked = read_expectations(read_file(entry.path()));
     const bool bad = entry.path().stem().string().ends_with("-bad");
     const bool faults = !asked.texts(Asked::kFinding).empty();
     const bool allowances = !asked.texts(Asked::kAllowed).empty() || !asked.texts(Asked::kIncomplete).empty();
@@ -273,6 +271,14 @@ inline Covered covered(const std::map<std::string, Expectations>& kernels, std::
     std::string twin = name;
     out.twin = out.twin || kernels.count(twin.replace(at, 5, "-good.")) != 0;
   }
+  return out;
+}
+
+// A test with a file's name as its parameter: gtest wants letters and digits.
+inline std::string name_of_file(const testing::TestParamInfo<std::string>& info) {
+  std::string out = info.param;
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return out;
 }
 

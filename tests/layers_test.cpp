@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
+
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
@@ -14,13 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot = TMEMLINT_SOURCE_DIR;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> matches(const std::string& text, const char* pattern) {
   const std::regex expression(pattern);
@@ -31,7 +24,7 @@ std::vector<std::string> matches(const std::string& text, const char* pattern) {
 
 // The folders of sources in README's list, lowest first, without the slash at the end; `analyzer/engine.*` as it is.
 std::vector<std::string> layers() {
-  const std::string readme = text_of(kRoot / "README.md");
+  const std::string readme = test::read_file(kRoot / "README.md");
   const size_t begin = readme.find("## Working on it");
   return matches(readme.substr(begin, readme.find("fixtures/", begin) - begin),
                  "(?:^|\n)(analyzer/[a-z_/]+[a-z]|analyzer/engine\\.\\*|rules)(?:/ |  )");
@@ -69,7 +62,8 @@ TEST(Layers, EachFileIncludesOnlyWhatItsLayerMayUse) {
       if (path.starts_with("analyzer/cuda/bundled/")) continue;  // headers for the kernels, not ours to include
       const size_t own = layer_of(all, path);
       ASSERT_LT(own, all.size()) << path << " is in none of the layers";
-      for (const std::string& used : matches(text_of(entry.path()), "#include \"((?:analyzer|rules)/[^\"]+)\"")) {
+      for (const std::string& used :
+           matches(test::read_file(entry.path()), "#include \"((?:analyzer|rules)/[^\"]+)\"")) {
         ++includes;
         const size_t other = layer_of(all, used);
         ASSERT_LT(other, all.size()) << path << " includes " << used << ", which is in none of the layers";
@@ -91,10 +85,11 @@ TEST(Layers, DocumentsAndBuildNameThemInTheSameOrder) {
       if (found != std::string::npos) at = found;
     }
   };
-  const std::string design = text_of(kRoot / "docs/design.md");
+  const std::string design = test::read_file(kRoot / "docs/design.md");
   in_order(design.substr(design.find("## 1. Layers")), "`", "", "docs/design.md");
   std::vector<std::string> built;
-  for (const std::string& folder : matches(text_of(kRoot / "CMakeLists.txt"), "tmemlint_layer\\([a-z]+ ([a-z_/]+)")) {
+  for (const std::string& folder :
+       matches(test::read_file(kRoot / "CMakeLists.txt"), "tmemlint_layer\\([a-z]+ ([a-z_/]+)")) {
     built.push_back(folder);
   }
   ASSERT_GE(built.size(), 7u);

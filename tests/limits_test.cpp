@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/files.h"
 
 namespace tmemlint {
 namespace {
@@ -186,10 +187,7 @@ TEST(Limits, OfFilesClassesAndFunctions) {
       const std::filesystem::path& path = entry.path();
       if (path.extension() != ".cpp" && path.extension() != ".h") continue;
       ++files;
-      std::ifstream in(path, std::ios::binary);
-      std::stringstream text;
-      text << in.rdbuf();
-      EXPECT_THAT(too_long(std::filesystem::relative(path, root).string(), text.str()), IsEmpty());
+      EXPECT_THAT(too_long(std::filesystem::relative(path, root).string(), test::read_file(path)), IsEmpty());
     }
     EXPECT_GT(files, 0u) << folder;
   }

@@ -16,20 +16,17 @@
 #include "analyzer/report/summary.h"
 #include "analyzer/report/text.h"
 #include "analyzer/report/uri.h"
+#include "tests/files.h"
 #include "tests/sarif_check.h"
 
 namespace tmemlint::report {
 namespace {
 
+using test::read_file;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 std::filesystem::path golden_folder() {
   return std::filesystem::path(TMEMLINT_SOURCE_DIR) / "tests/golden";

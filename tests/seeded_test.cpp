@@ -4,20 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
+#include "tests/files.h"
 #include "tests/seeded/mutants.h"
 
 namespace tmemlint::seeded {
 namespace {
 
 std::string read(const std::string& name) {
-  std::ifstream in(std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/samples/" + name, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
+  return test::read_file(std::string(TMEMLINT_SOURCE_DIR) + "/fixtures/samples/" + name);
 }
 
 ptx::Module parsed(const std::string& text) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,12 +15,14 @@
 #include "analyzer/cuda/front_end.h"
 #include "analyzer/report/sources.h"
 #include "analyzer/report/text.h"
+#include "tests/files.h"
 #include "tests/sarif_check.h"
 
 namespace tmemlint {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Ran;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -50,44 +51,18 @@ std::string kernel_of(const std::string& file) {
          file + "\"\n";
 }
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
 // Folders: `in` has the input, `outside` what it must not show.
-class SourceText : public ::testing::Test {
+class SourceText : public ::testing::Test, protected test::ScratchFolder {
 protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tmemlint-sources-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = fs::canonical(name);
     write("in/own.cu", "an own line\n");
     write("outside/secret.cu", std::string(kSecret) + "\n");
-    fs::create_directories(folder_ / "logs");
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
 
   // From the folder `from`. A run that hangs is ended, with code 124.
   Ran run(const std::string& arguments, const std::string& from = "in", const std::string& before = "") const {
-    const std::string logs = (folder_ / "logs").string();
-    const std::string command = "cd '" + (folder_ / from).string() + "' && { " + before + " SECRET=" + kSecret +
-                                " timeout 60 '" + TMEMLINT_BINARY + "' " + arguments + "; } >'" + logs + "/out' 2>'" +
-                                logs + "/err' </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("logs/out"), read("logs/err")};
+    return ScratchFolder::run(before + " SECRET=" + kSecret + " timeout 60 '" + TMEMLINT_BINARY + "' " + arguments,
+                              from);
   }
 
   // The input's `.file` is `file`. Its text must not be shown; whether the run says so is `is_said`.
@@ -139,13 +114,11 @@ protected:
     }
     return count;
   }
-
-  fs::path folder_;
 };
 
 TEST_F(SourceText, IsNotShownFromOutside) {
   expect_not_shown("/etc/passwd", fs::exists("/etc/passwd"));
-  expect_not_shown((folder_ / "outside/secret.cu").string(), true);
+  expect_not_shown((path() / "outside/secret.cu").string(), true);
   expect_not_shown("../outside/secret.cu", true);
   expect_not_shown("../in/../outside/secret.cu", true);
   expect_not_shown("../outside/none.cu", false);
@@ -158,8 +131,8 @@ TEST_F(SourceText, IsComparedByWholeNames) {
 }
 
 TEST_F(SourceText, IsNotShownThroughASymbolicLink) {
-  fs::create_symlink(folder_ / "outside/secret.cu", folder_ / "in/innocent.cu");
-  fs::create_directory_symlink(folder_ / "outside", folder_ / "in/folder");
+  fs::create_symlink(path() / "outside/secret.cu", path() / "in/innocent.cu");
+  fs::create_directory_symlink(path() / "outside", path() / "in/folder");
   expect_not_shown("innocent.cu", true);
   expect_not_shown("folder/secret.cu", true);
   // `..` of a linked folder is the folder around what it leads to.
@@ -182,7 +155,7 @@ TEST_F(SourceText, IsNeverTheKernels) {
 }
 
 TEST_F(SourceText, IsNeverADeviceOrAFifo) {
-  ASSERT_EQ(::mkfifo((folder_ / "in/fifo.cu").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((path() / "in/fifo.cu").c_str(), 0600), 0);
   expect_not_shown("fifo.cu", false);
   expect_not_shown("/dev/zero", false, "--source-root /");
   expect_not_shown("/dev/tty", false, "--source-root /");
@@ -200,7 +173,7 @@ TEST_F(SourceText, IsShownBelowTheInputsFolder) {
   expect_shown("own.cu", "an own line", run("../in"));
   expect_shown("own.cu", "an own line", run("-", "in", "cat deep/k.ptx |"));
   // A file below that links to another one below.
-  fs::create_symlink("own.cu", folder_ / "in/link.cu");
+  fs::create_symlink("own.cu", path() / "in/link.cu");
   write("in/k.ptx", kernel_of("link.cu"));
   expect_shown("link.cu", "an own line", run("k.ptx"));
 }
@@ -219,7 +192,7 @@ TEST_F(SourceText, IsShownFromTheRepositoryAround) {
 
 TEST_F(SourceText, IsShownBelowASourceRoot) {
   write("in/k.ptx", kernel_of("../outside/secret.cu"));
-  fs::create_directory_symlink(folder_ / "outside", folder_ / "in/link");
+  fs::create_directory_symlink(path() / "outside", path() / "in/link");
   for (const char* root : {"../outside", "..", "link", "/", "../logs --source-root ../outside"}) {
     SCOPED_TRACE(root);
     expect_shown("../outside/secret.cu", kSecret, run(std::string("--source-root ") + root + " k.ptx"));
@@ -253,7 +226,7 @@ TEST_F(SourceText, IsNotInAFingerprint) {
 // Headers of CUDA sources are texts of their own, which a place may stand in.
 TEST_F(SourceText, OfAHeaderIsShownByTheSameRule) {
   report::Results results;
-  const std::string header = (folder_ / "outside/secret.cu").string();
+  const std::string header = (path() / "outside/secret.cu").string();
   const auto text = std::make_shared<const ptx::SourceText>(
       ptx::SourceText::named_by_input(header, *report::read_regular_file(header)));
   const report::Place place{text, {0, 6}, false, {}, {}};
@@ -265,7 +238,7 @@ TEST_F(SourceText, OfAHeaderIsShownByTheSameRule) {
   EXPECT_THAT(report::text(results, 0, {}, closed), Not(HasSubstr(kSecret)));
   EXPECT_THAT(report::input_errors(results, {}, closed), Not(HasSubstr(kSecret)));
   EXPECT_THAT(closed.notice(results), HasSubstr(header));
-  ASSERT_TRUE(roots.add_folder((folder_ / "outside").string()));
+  ASSERT_TRUE(roots.add_folder((path() / "outside").string()));
   report::SourceFiles open(roots);
   EXPECT_THAT(report::text(results, 0, {}, open), HasSubstr(kSecret));
   EXPECT_THAT(report::input_errors(results, {}, open), HasSubstr(kSecret));
@@ -279,7 +252,7 @@ TEST_F(SourceText, OfAHeaderThatClangReads) {
         "__device__ inline void give_back(unsigned a) {\n  asm volatile("
         "\"tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 96;\" ::\"r\"(a));  // secret_of_this_test\n}\n");
   write("in/k.cu", "#include \"header.cuh\"\n__global__ void k(unsigned* out) { give_back(*out); }\n");
-  const std::string place = (folder_ / "outside/header.cuh").string() + ":2:17: error: ";
+  const std::string place = (path() / "outside/header.cuh").string() + ":2:17: error: ";
   const std::string arguments = "--via clang --cuda-path none k.cu -- -I../outside";
   Ran ran = run(arguments);
   EXPECT_THAT(ran.out, HasSubstr(place));
@@ -303,11 +276,11 @@ TEST_F(SourceText, OfAHeaderThatClangReads) {
   // The repository of a source, wherever the run stands.
   write("in/k.cu", "#include \"header.cuh\"\n__global__ void k(unsigned* out) { give_back(*out); }\n");
   write(".git/HEAD", "");
-  fs::create_directories(folder_.string() + "-elsewhere");
-  ran = run("--via clang --cuda-path none '" + (folder_ / "in/k.cu").string() + "' -- -I../outside -I'" +
-                (folder_ / "outside").string() + "'",
-            "../" + folder_.filename().string() + "-elsewhere");
-  fs::remove_all(folder_.string() + "-elsewhere");
+  fs::create_directories(path().string() + "-elsewhere");
+  ran = run("--via clang --cuda-path none '" + (path() / "in/k.cu").string() + "' -- -I../outside -I'" +
+                (path() / "outside").string() + "'",
+            "../" + path().filename().string() + "-elsewhere");
+  fs::remove_all(path().string() + "-elsewhere");
   EXPECT_THAT(ran.out, HasSubstr(kSecret));
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyzer/ptx/tcgen05.h"
+#include "tests/files.h"
 
 namespace tmemlint::test {
 
@@ -60,13 +61,6 @@ inline Judged judge(const std::string& text) {
     }
   }
   return out;
-}
-
-inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 // Rows of a tab-separated file; lines that begin with # are left out.
