@@ -9,7 +9,7 @@ using cluster::SlotRace;
 
 void check_slot_race(Context& context) {
   for_each(context, {ProblemKind::kSlotReadEarly, ProblemKind::kSlotOverwritten}, [&](const Problem& p) {
-    const auto& race = p.as<cluster::SlotRace>();
+    const auto& race = p.as<SlotRace>();
     const std::string warp = warp_text(race.other);
     switch (race.kind) {
       case SlotRace::Kind::kReadBesideAlloc: {

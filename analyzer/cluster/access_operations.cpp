@@ -236,11 +236,7 @@ std::optional<std::vector<uint32_t>> AccessOperations::commit_targets(const Exec
     scene_.log.count_decided();
     scene_.log.add(CommitMask{e.site(), static_cast<uint32_t>(*mask)});
   }
-  std::vector<uint32_t> out;
-  for (uint32_t r = 0; r < scene_.ranks; ++r) {
-    if (((*mask >> r) & 1) != 0) out.push_back(in_rank(target, r));
-  }
-  return out;
+  return in_ranks(target, *mask, scene_.ranks);
 }
 
 Outcome AccessOperations::commit(Execution& e) {

@@ -30,11 +30,7 @@ std::vector<uint32_t> CopyOperations::targets_of(Execution& e, uint32_t target, 
       break;
     }
   }
-  std::vector<uint32_t> out;
-  for (uint32_t r = 0; r < scene_.ranks; ++r) {
-    if (((mask >> r) & 1) != 0) out.push_back(in_rank(target, r));
-  }
-  return out;
+  return in_ranks(target, mask, scene_.ranks);
 }
 
 Outcome CopyOperations::copy(Execution& e) {

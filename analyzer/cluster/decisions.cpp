@@ -104,16 +104,16 @@ void Decisions::decide_condition(warp::Machine& machine, uint32_t term) {
     const bool granted = state_.model.decide(term, chosen ? selection->second : holds);
     if (chosen && granted) holds = selection->second;
     if (!granted) state_.model.decide(term, holds);
-    if (state_.model.of_parameters(term)) state_.selections.try_emplace(term, holds);
+    const bool of_parameters = state_.model.of_parameters(term);
+    if (of_parameters) state_.selections.try_emplace(term, holds);
     if (chosen) note_outcome(true, granted);
-    note_guess(term);
+    if (!of_parameters) note_guess(term);
   }
   assume(scene_.terms, machine.facts, term, holds);
 }
 
-// A decision about a term was made (0: about several): a guess, if it is about more than parameters.
+// A decision about a term (0: about several) was a guess: it is about more than parameters.
 void Decisions::note_guess(uint32_t term) {
-  if (term != 0 && state_.model.of_parameters(term)) return;
   state_.guessed_data = true;
   scene_.terms.uses().count(assumptions::Id::kGuessedData);
   if (term == 0) return;
@@ -146,7 +146,7 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   }
   note_outcome(unusual, first == preferred);
   if (state_.nothing_new) return false;
-  note_guess(t.term);
+  if (t.term == 0 || !state_.model.of_parameters(t.term)) note_guess(t.term);
   if (!scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first))
     scene_.terms.uses().count(assumptions::Id::kDecisionsOfAPath);
   (first ? t.yes : t.no) |= t.unknown;

@@ -159,12 +159,7 @@ private:
     note(first_instruction_, std::move(reason));
   }
 
-  void note(uint32_t instruction, std::string reason) {
-    for (const warp::Uncertain& u : out_.uncertain) {
-      if (u.instruction == instruction && u.reason == reason) return;
-    }
-    out_.uncertain.push_back({instruction, std::move(reason)});
-  }
+  void note(uint32_t instruction, std::string reason) { add_once(out_.uncertain, {instruction, std::move(reason)}); }
 
   const KernelFacts& facts_;
   const JointSetting setting_;

@@ -81,7 +81,6 @@ public:
   std::vector<warp::Uncertain>& uncertain() { return uncertain_; }
   std::vector<LogLine>& lines() { return lines_; }
   std::vector<Decision>& decisions() { return decisions_; }
-  bool any_doubtful() const;
   uint64_t asked() const { return asked_; }
   uint64_t decided() const { return decided_; }
 

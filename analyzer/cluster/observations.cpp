@@ -130,8 +130,4 @@ void ObservationLog::mark_doubtful_after(size_t guesses) {
   }
 }
 
-bool ObservationLog::any_doubtful() const {
-  return std::any_of(observed_.begin(), observed_.end(), [](const Observed& o) { return o.doubtful; });
-}
-
 }  // namespace tmemlint::cluster

@@ -325,7 +325,7 @@ void Scheduler::wake() {
                        state_.changes.cluster || state_.changes.freed || state_.polling != 0;
   if (matters) {
     for (WarpState& w : state_.warps) {
-      if (w.wait && can_go_on(w, Wait(*w.wait))) w.wait.reset();
+      if (w.wait && can_go_on(w, *w.wait)) w.wait.reset();
     }
   }
   if (state_.changes.word) state_.polling = 0;

@@ -24,6 +24,14 @@ inline uint32_t rank_of(uint32_t address) {
 inline uint32_t in_rank(uint32_t address, uint32_t rank) {
   return (address & ((1u << kernel::kRankShift) - 1)) | (rank << kernel::kRankShift);
 }
+// And in each CTA of a mask, ascending.
+inline std::vector<uint32_t> in_ranks(uint32_t address, uint64_t mask, uint32_t ranks) {
+  std::vector<uint32_t> out;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    if (((mask >> r) & 1) != 0) out.push_back(in_rank(address, r));
+  }
+  return out;
+}
 
 struct SharedWord {
   uint32_t bytes = 4;

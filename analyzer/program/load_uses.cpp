@@ -14,10 +14,6 @@ void sort_set(std::vector<uint32_t>& set) {
   set.erase(std::unique(set.begin(), set.end()), set.end());
 }
 
-void add_once(std::vector<uint32_t>& to, uint32_t r) {
-  if (std::find(to.begin(), to.end(), r) == to.end()) to.push_back(r);
-}
-
 }  // namespace
 
 LoadUses::LoadUses(const Operands& operands, Program& program) : operands_(operands) {

@@ -7,6 +7,20 @@ namespace tmemlint::program {
 using ptx::Instruction;
 using ptx::Operand;
 
+namespace {
+
+// The address that a load or store names; nullptr where it has none.
+const Operand* first_address(const ptx::Module& module, uint32_t i) {
+  const Instruction& instruction = module.instructions[i];
+  const Operand* operands = module.operands_of(instruction);
+  for (unsigned n = 0; n < instruction.operand_count; ++n) {
+    if (operands[n].kind == Operand::Kind::kAddress) return &operands[n];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 MemoryReads::MemoryReads(const Operands& operands) : operands_(operands), to_local_(find_local_pointers(operands)) {
   find_taken_parameters();
 }
@@ -51,15 +65,10 @@ bool MemoryReads::is_shared_only(uint32_t frame, uint32_t store) const {
 
 std::optional<uint64_t> MemoryReads::parameter(uint32_t frame, uint32_t i) const {
   const ptx::Module& module = operands_.module();
-  const Instruction& instruction = module.instructions[i];
-  const Operand* operands = module.operands_of(instruction);
-  for (unsigned n = 0; n < instruction.operand_count; ++n) {
-    const Operand& o = operands[n];
-    if (o.kind != Operand::Kind::kAddress) continue;
-    if (o.base != Operand::Kind::kVariable || module.variables[o.ref].space != ptx::Space::kParam) break;
-    return operands_.layout().address(frame, o.ref);
-  }
-  return std::nullopt;
+  const Operand* o = first_address(module, i);
+  if (o == nullptr || o->base != Operand::Kind::kVariable) return std::nullopt;
+  if (module.variables[o->ref].space != ptx::Space::kParam) return std::nullopt;
+  return operands_.layout().address(frame, o->ref);
 }
 
 // The state spaces that a load or store may be about.
@@ -72,15 +81,10 @@ MemoryReads::Spaces MemoryReads::spaces_of(uint32_t frame, uint32_t instruction)
 
 bool MemoryReads::may_point_to_local(uint32_t frame, uint32_t i) const {
   const ptx::Module& module = operands_.module();
-  const Instruction& instruction = module.instructions[i];
-  const Operand* operands = module.operands_of(instruction);
-  for (unsigned n = 0; n < instruction.operand_count; ++n) {
-    const Operand& o = operands[n];
-    if (o.kind != Operand::Kind::kAddress) continue;
-    if (o.base == Operand::Kind::kVariable) return module.variables[o.ref].space == ptx::Space::kLocal;
-    return o.base != Operand::Kind::kRegister || to_local_[operands_.graph().register_number(frame, o.ref)];
-  }
-  return true;
+  const Operand* o = first_address(module, i);
+  if (o == nullptr) return true;
+  if (o->base == Operand::Kind::kVariable) return module.variables[o->ref].space == ptx::Space::kLocal;
+  return o->base != Operand::Kind::kRegister || to_local_[operands_.graph().register_number(frame, o->ref)];
 }
 
 }  // namespace tmemlint::program

@@ -115,6 +115,10 @@ inline bool contains(const std::vector<uint32_t>& set, uint32_t load) {
   return std::binary_search(set.begin(), set.end(), load);
 }
 
+inline void add_once(std::vector<uint32_t>& to, uint32_t number) {
+  if (std::find(to.begin(), to.end(), number) == to.end()) to.push_back(number);
+}
+
 // The blocks that follow a block, as far as evaluation goes.
 inline const uint32_t* next_begin(const Program& p, uint32_t block) {
   return p.code[block].skip_to != kNone ? &p.code[block].skip_to : p.graph->blocks[block].successors.data();

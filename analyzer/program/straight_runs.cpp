@@ -66,10 +66,6 @@ private:
     return at;
   }
 
-  static void add_once(std::vector<uint32_t>& to, uint32_t r) {
-    if (std::find(to.begin(), to.end(), r) == to.end()) to.push_back(r);
-  }
-
   Program& program_;
   StepRange range_;
   std::vector<uint32_t> written_, specials_;

@@ -175,10 +175,7 @@ void Evaluator::uncertain(uint32_t block, std::string reason) {
   const kernel::Block& b = graph_.blocks[block];
   uint32_t instruction = b.first < b.last ? b.first : b.ender;
   if (instruction == kNone && b.first < graph_.module->instructions.size()) instruction = b.first;
-  for (const Uncertain& u : out_.graph.uncertain) {
-    if (u.instruction == instruction && u.reason == reason) return;
-  }
-  out_.graph.uncertain.push_back({instruction, std::move(reason)});
+  add_once(out_.graph.uncertain, {instruction, std::move(reason)});
 }
 
 Evaluation evaluate(const Setting& setting) {

@@ -2,9 +2,11 @@
 // that execute them, and what the warp had pending and allocated just before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/program/program.h"
@@ -54,7 +56,13 @@ struct Node {
 struct Uncertain {
   uint32_t instruction = kNone;
   std::string reason;
+  bool operator==(const Uncertain&) const = default;
 };
+
+// Once for each place and reason.
+inline void add_once(std::vector<Uncertain>& to, Uncertain place) {
+  if (std::find(to.begin(), to.end(), place) == to.end()) to.push_back(std::move(place));
+}
 
 struct WarpGraph {
   uint32_t rank = 0;           // of the CTA in its cluster

@@ -3,7 +3,7 @@
 // paths, the joint run of analyzer/cluster for all warps together.
 //
 // What a Machine holds and how operands are read and results written is here. What each family of instructions does is
-// in execution.h: arithmetic.cpp, exchange.cpp (between lanes) and access.cpp (loads and stores).
+// in execution.h: arithmetic.cpp, exchange.cpp (between lanes), loads.cpp and stores.cpp.
 #pragma once
 
 #include <cstdint>
