@@ -47,7 +47,19 @@ Frees frees_of_others(const std::vector<Frees>& by_warp, size_t except) {
   return out;
 }
 
+// Allocs of a pair, by the rank of their CTA, that are not freed because the dealloc is executed in the other CTA only:
+// that is said at the dealloc.
+std::set<std::pair<uint32_t, uint32_t>> said_at_dealloc(const Context& context) {
+  std::set<std::pair<uint32_t, uint32_t>> out;
+  for (const Problem& p : context.problems().all) {
+    if (p.kind == ProblemKind::kWithoutPeer && ptx::effects_of(context.form(p.at)).frees)
+      out.emplace(p.other, p.other_warp.rank);
+  }
+  return out;
+}
+
 void check_missing_dealloc(Context& context) {
+  const std::set<std::pair<uint32_t, uint32_t>> told = said_at_dealloc(context);
   std::set<uint32_t> said;  // allocs
   std::vector<Frees> by_warp;
   for (const warp::WarpGraph& w : context.warps()) by_warp.push_back(frees_of(context, w));
@@ -63,6 +75,7 @@ void check_missing_dealloc(Context& context) {
         if (held.live == 0 || held.step == kNone) continue;
         if (others.terms.count(held.term) != 0 || others.by_number) continue;
         const uint32_t alloc = context.instruction_of(held.step);
+        if (told.contains({alloc, w.rank})) continue;
         if (before.unknown_dealloc || others.unknown) {
           context.incomplete(others.unknown ? others.where : alloc,
                              "whether the alloc is freed: the address that a dealloc frees could not be followed");

@@ -137,6 +137,10 @@ public:
     add(Kind::kIssuedTwice, d.site, Site{kNone, WarpId{d.other_rank, 0}});
   }
 
+  void operator()(const cluster::OneSidedPair& o) {
+    add(Kind::kWithoutPeer, o.site, Site{o.peer_alloc, WarpId{o.peer, 0}});
+  }
+
   void operator()(const cluster::EarlyReach& r) {
     add(Kind::kPeerNotReady, r.site, Site{r.not_ready, WarpId{r.peer, 0}});
   }
@@ -251,6 +255,7 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kPeerInFlight:
     case Kind::kPeerLoadOrStore:
     case Kind::kIssuedTwice:
+    case Kind::kWithoutPeer:
     case Kind::kPeerNotReady:
     case Kind::kPeerFreesLater:
     case Kind::kReachesExited:

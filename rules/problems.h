@@ -73,6 +73,7 @@ enum class ProblemKind : uint8_t {
   // Pairs and clusters of CTAs
   kMaskWithoutPair,  // the commit [CommitMask]
   kIssuedTwice,      // the operation [DoubleIssue]
+  kWithoutPeer,      // the alloc, dealloc or relinquish; the last alloc of the peer [OneSidedPair]
   kPeerNotReady,     // what reaches the peer; the peer's alloc or init [EarlyReach]
   kPeerFreesLater,   // the dealloc; the peer's [SplitFree]
   kReachesExited,    // what reaches the other CTA; that one's exit [LateReach]

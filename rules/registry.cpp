@@ -30,6 +30,7 @@ extern const Rule kMissingWaitLd;
 extern const Rule kMissingWaitSt;
 extern const Rule kMmaCompletion;
 extern const Rule kOneWarp;
+extern const Rule kPairAlloc;
 extern const Rule kPairAllocJoin;
 extern const Rule kPairCluster;
 extern const Rule kPairDeallocJoin;
@@ -75,6 +76,7 @@ const std::vector<const Rule*>& registry() {
       &kMissingWaitSt,
       &kMmaCompletion,
       &kOneWarp,
+      &kPairAlloc,
       &kPairAllocJoin,
       &kPairCluster,
       &kPairDeallocJoin,

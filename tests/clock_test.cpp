@@ -47,12 +47,31 @@ TEST(Clock, AnIssueIsNotACompletion) {
   a.tick(0);
   b.join(a);
   EXPECT_TRUE(b.knows(0, 1));
-  EXPECT_FALSE(b.knows_commit(0, 1));
-  b.see_commit(0, 2);
-  EXPECT_TRUE(b.knows_commit(0, 1));  // the commits of a thread arrive in their order
-  EXPECT_TRUE(b.knows_commit(0, 2));
-  EXPECT_FALSE(b.knows_commit(0, 3));
-  EXPECT_FALSE(a.knows_commit(0, 1));
+  EXPECT_FALSE(b.knows_commit({0, 1}));
+  b.see_commit({0, 2});
+  EXPECT_TRUE(b.knows_commit({0, 1}));  // the commits of a thread arrive in their order
+  EXPECT_TRUE(b.knows_commit({0, 2}));
+  EXPECT_FALSE(b.knows_commit({0, 3}));
+  EXPECT_FALSE(a.knows_commit({0, 1}));
+}
+
+TEST(Clock, CommitsAreThoseOfOneThread) {
+  Issuers issuers;
+  const uint32_t first = issuers.of(1, 0);
+  const uint32_t second = issuers.of(1, 31);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, issuers.of(1, 0));
+  const CommitNumber of_first = issuers.next_commit(first);
+  const CommitNumber of_second = issuers.next_commit(second);
+  Clock seen(2);
+  seen.see_commit(of_second);
+  EXPECT_TRUE(seen.knows_commit(of_second));
+  EXPECT_FALSE(seen.knows_commit(of_first));
+  Clock other(2);
+  other.see_commit(of_first);
+  other.join(seen);
+  EXPECT_TRUE(other.knows_commit(of_first));
+  EXPECT_TRUE(other.knows_commit(of_second));
 }
 
 TEST(Clock, AClockOfNobodyGrowsWhenItLearns) {

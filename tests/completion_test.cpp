@@ -50,6 +50,20 @@ TEST(Late, ACommitOfAnotherThreadTracksNothing) {
                           "warning tmem-exit-in-flight `    ret;`"));
 }
 
+TEST(Late, TheCommitsOfTwoThreadsOfAWarpSayNothingOfEachOther) {
+  // Lane 0 commits its mma to a mbarrier that nobody waits for; another lane commits to the one that is waited for. Its
+  // arrival, which came behind the commit of lane 0, says nothing of what lane 0 issued.
+  auto second_commit_by = [](const std::string& lane) {
+    return ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) +
+                      where("%w0", "setp.eq.u32 %p1, %l, 0;\nsetp.eq.u32 %p2, %l, " + lane + ";\n" +
+                                       where("%p1", mma("%ta", "%no") + commit("empty")) +
+                                       where("%p2", commit("full"))) +
+                      wait("full", "0") + kConsume + end(128));
+  };
+  EXPECT_THAT(said(second_commit_by("0")), IsEmpty());
+  EXPECT_THAT(said(second_commit_by("31")), Contains("error tmem-mma-completion @load"));
+}
+
 TEST(Late, TwoHazardsOfOneLoopAreTwoFindings) {
   // Each round all warps store what warp 0 then multiplies, with no join between; and nobody waits for the mma before
   // the next round's store. Which of the two a scenario shows first must not hide the other.

@@ -248,13 +248,13 @@ Outcome AccessOperations::commit(Execution& e) {
   if (address_arg == nullptr) return Done{};
   const auto target = decisions_.number(e.machine, e.machine.shared_address(*address_arg), e.lanes, 32, true);
   if (!target) return Unknown{e.instruction(), "the mbarrier that this commit arrives on is not known"};
-  ++w.commits;
+  const CommitNumber number = state_.issuers.next_commit(state_.issuers.of(w.index, lane));
   // A commit tracks what its own thread issued before it (ISA 9.7.16.12).
   bool covers = false;
   std::erase_if(w.uncommitted, [&](uint32_t op) {
     Operation& o = state_.tensor_memory.operation(op);
     if (o.lane != lane || o.form.cta_group != e.meaning.form.cta_group) return false;
-    o.commit = w.commits;
+    o.commit = number;
     covers = true;
     return true;
   });
@@ -263,7 +263,7 @@ Outcome AccessOperations::commit(Execution& e) {
   a.site = e.site();
   a.warp = w.index;
   a.knowledge = w.knowledge.hand_on_by_commit();
-  a.knowledge.see_commit(w.index, w.commits);
+  a.knowledge.see_commit(number);
   Outcome open;
   auto targets = commit_targets(e, static_cast<uint32_t>(*target), &open);
   if (!targets) return open;
@@ -271,7 +271,7 @@ Outcome AccessOperations::commit(Execution& e) {
   if (e.meaning.form.cta_group == 2 && scene_.ranks > 1) note_pair_issuer(e);
   state_.commits.push_back({e.site(), lane, a.targets, covers});
   for (uint32_t t : a.targets) {
-    const auto reached = reach(scene_, e, t, w.commits);
+    const auto reached = reach(scene_, e, t, number);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
     Mbarrier* b = state_.mbarriers.find(t);
     if (b == nullptr) {

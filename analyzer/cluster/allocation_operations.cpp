@@ -40,6 +40,7 @@ Outcome AllocationOperations::alloc(Execution& e) {
   a.made = e.event();
   a.slot = slot ? static_cast<uint32_t>(*slot) : 0;
   const uint32_t id = memory.add(a, address.base);
+  note_paired(e, &RunState::PairedSteps::allocs);
   if (slot) write_slot(e, static_cast<uint32_t>(*slot), id, address);
   scene_.log.add_line(
       e.warp.id, e.instruction(), [&] { return std::to_string(columns) + " columns from " + std::to_string(*base); },
@@ -114,8 +115,14 @@ void AllocationOperations::write_slot(const Execution& e, uint32_t slot, uint32_
   state_.words.put(slot, std::move(word));
 }
 
+// One warp of each CTA of a pair executes these (ISA 9.7.16.7.1): whether each did is seen in the end.
+void AllocationOperations::note_paired(const Execution& e, std::vector<Site> RunState::PairedSteps::*which) {
+  if (e.meaning.form.cta_group == 2) (state_.paired_steps[e.warp.id.rank].*which).push_back(e.site());
+}
+
 Outcome AllocationOperations::relinquish(Execution& e) {
   e.warp.knowledge.tick();
+  note_paired(e, &RunState::PairedSteps::relinquishes);
   state_.relinquished.try_emplace(e.warp.id.rank, RunState::Relinquish{e.event(), e.site()});
   // An alloc of another warp that this warp does not know of may as well come after the relinquish.
   for (const Allocation& a : state_.tensor_memory.allocations()) {
@@ -133,6 +140,7 @@ Outcome AllocationOperations::dealloc(Execution& e) {
   const Arg* address_arg = scene_.arg(e.step, roles.address);
   if (address_arg == nullptr) return Done{};
   e.warp.knowledge.tick();
+  note_paired(e, &RunState::PairedSteps::frees);
   TensorMemory& memory = state_.tensor_memory;
   const TmemPlace at = place_of(scene_, decisions_, e, e.machine.read(*address_arg));
   const Arg* size_arg = scene_.arg(e.step, roles.columns);

@@ -7,25 +7,26 @@ namespace tmemlint::cluster {
 
 namespace {
 
-// The numbers of events, or of commits, of each warp that a state refers to, ascending.
+// The numbers of events of each warp, or of commits of each thread, that a state refers to, ascending.
 class References {
 public:
-  explicit References(size_t warps) : by_warp_(warps) {}
-  void add(uint32_t warp, uint32_t number) { by_warp_[warp].push_back(number); }
+  explicit References(size_t owners) : by_owner_(owners) {}
+  size_t owners() const { return by_owner_.size(); }
+  void add(uint32_t owner, uint32_t number) { by_owner_[owner].push_back(number); }
   void sort() {
-    for (std::vector<uint32_t>& list : by_warp_) {
+    for (std::vector<uint32_t>& list : by_owner_) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
     }
   }
   // How many of them are not behind a number.
-  uint64_t rank(uint32_t warp, uint32_t number) const {
-    const std::vector<uint32_t>& list = by_warp_[warp];
+  uint64_t rank(uint32_t owner, uint32_t number) const {
+    const std::vector<uint32_t>& list = by_owner_[owner];
     return static_cast<uint64_t>(std::upper_bound(list.begin(), list.end(), number) - list.begin());
   }
 
 private:
-  std::vector<std::vector<uint32_t>> by_warp_;
+  std::vector<std::vector<uint32_t>> by_owner_;
 };
 
 // First pass: which events and commits matter at all.
@@ -34,8 +35,8 @@ public:
   Collect(References& events, References& commits) : events_(events), commits_(commits) {}
   void number(uint64_t) {}
   void event(const WarpEvent& e) { events_.add(e.warp, e.event); }
-  void commit(uint32_t warp, uint32_t number) {
-    if (number != 0) commits_.add(warp, number);
+  void commit(const CommitNumber& c) {
+    if (c.number != 0) commits_.add(c.issuer, c.number);
   }
   void clock(const Clock&) {}
 
@@ -50,12 +51,12 @@ public:
   Write(const References& events, const References& commits) : events_(events), commits_(commits) {}
   void number(uint64_t n) { out.push_back(n); }
   void event(const WarpEvent& e) { out.push_back(events_.rank(e.warp, e.event)); }
-  void commit(uint32_t warp, uint32_t number) { out.push_back(number == 0 ? 0 : 1 + commits_.rank(warp, number)); }
+  void commit(const CommitNumber& c) {
+    out.push_back(c.number == 0 ? 0 : (uint64_t{c.issuer} << 32) + 1 + commits_.rank(c.issuer, c.number));
+  }
   void clock(const Clock& c) {
-    for (uint32_t w = 0; w < c.size(); ++w) {
-      out.push_back(events_.rank(w, c.event(w)));
-      out.push_back(commits_.rank(w, c.commit(w)));
-    }
+    for (uint32_t w = 0; w < c.size(); ++w) out.push_back(events_.rank(w, c.event(w)));
+    for (uint32_t i = 0; i < commits_.owners(); ++i) out.push_back(commits_.rank(i, c.commit(i)));
   }
   CanonicalState out;
 
@@ -172,7 +173,7 @@ private:
     v_.event({o.warp, o.event});
     v_.event({o.warp, o.waited});
     v_.number(o.waited == 0 ? 0 : 1);
-    v_.commit(o.warp, o.commit);
+    v_.commit(o.commit);
     v_.number((uint64_t{o.lane} << 32) | o.first_of_run);
     v_.number(o.idesc ? 1 + uint64_t{*o.idesc} : 0);
     v_.number(o.d_column);
@@ -272,7 +273,7 @@ private:
 CanonicalState canonical_state(const RunState& state, const program::Program& program,
                                const std::vector<bool>& counts) {
   References events(state.warps.size());
-  References commits(state.warps.size());
+  References commits(state.issuers.size());
   Collect collect(events, commits);
   Walk(state, program, counts, collect).run();
   events.sort();

@@ -54,7 +54,7 @@ Outcome CopyOperations::copy(Execution& e) {
     scene_.terms.uses().count(assumptions::Id::kBytesACopyOverwrites);
   }
   for (uint32_t t : a.targets) {
-    const auto reached = reach(scene_, e, t, 0);
+    const auto reached = reach(scene_, e, t);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
     const uint32_t signal = std::get<uint32_t>(reached);
     a.signals.push_back(signal);

@@ -100,6 +100,7 @@ void ScenarioEnding::note_end(bool complete) {
   note_in_flight();
   note_late_reaches();
   note_allocations();
+  note_one_sided_pairs();
 }
 
 void ScenarioEnding::note_unwritten_reads() {
@@ -169,8 +170,29 @@ void ScenarioEnding::note_late_reaches() {
     if (s.is_copy && (s.observed || !state_.waited.contains(s.target))) continue;
     const Clock& target = by_rank[s.rank];
     const bool seen =
-        s.commit != 0 ? target.knows_commit(s.issued.warp, s.commit) : target.knows(s.issued.warp, s.issued.event);
+        s.commit.number != 0 ? target.knows_commit(s.commit) : target.knows(s.issued.warp, s.issued.event);
     if (!seen) scene_.log.add(LateReach{s.site, s.rank, last_exit[s.rank]});
+  }
+}
+
+// What one CTA of a pair executed more often than the other one: the first time that its peer did not.
+void ScenarioEnding::note_one_sided_pairs() {
+  using Steps = RunState::PairedSteps;
+  for (uint32_t rank = 0; rank + 1 < scene_.ranks; rank += 2) {
+    const Steps& even = state_.paired_steps[rank];
+    const Steps& odd = state_.paired_steps[rank + 1];
+    for (const auto which : {&Steps::allocs, &Steps::frees, &Steps::relinquishes}) {
+      const std::vector<Site>& a = even.*which;
+      const std::vector<Site>& b = odd.*which;
+      if (!a.empty() || !b.empty()) scene_.log.count_decided();
+      if (a.size() == b.size()) continue;
+      const bool peer_is_odd = a.size() > b.size();
+      const Site& first = peer_is_odd ? a[b.size()] : b[a.size()];
+      const uint32_t peer = rank + (peer_is_odd ? 1 : 0);
+      scene_.log.add(
+          OneSidedPair{first, peer, state_.tensor_memory.last_alloc(peer), scene_.launch.cluster_is_guess()});
+      break;  // what follows an alloc is executed where the alloc is
+    }
   }
 }
 

@@ -21,6 +21,7 @@ private:
   void note_in_flight();
   void note_late_reaches();
   void note_allocations();
+  void note_one_sided_pairs();
 
   Scene& scene_;
   RunState& state_;

@@ -170,7 +170,7 @@ Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t
   if (action == MbarrierAction::kInit) return init(e, o, group, at);
   const bool own = rank_of(at) == e.warp.id.rank;
   if (!own) {
-    const auto reached = reach(scene_, e, at, 0);
+    const auto reached = reach(scene_, e, at);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
   }
   Mbarrier* b = state_.mbarriers.find(at);

@@ -81,6 +81,7 @@ struct Fields {
   Key operator()(const EarlyReach& r) const { return {r.site.instruction, r.not_ready, parity(r.site)}; }
   Key operator()(const UnjoinedFree& f) const { return {f.free.instruction, f.alloc, parity(f.free)}; }
   Key operator()(const SplitFree& f) const { return {f.early.instruction, f.late, parity(f.early)}; }
+  Key operator()(const OneSidedPair& p) const { return {p.site.instruction, parity(p.site)}; }
   Key operator()(const UnfencedOperand& o) const { return {o.read.instruction, o.store.instruction, parity(o.read)}; }
   Key operator()(const Arrival& a) const {
     return {a.arrival.instruction, a.init, bits(a.knows_last_round, a.more_than_pending, parity(a.arrival) != 0),

@@ -228,6 +228,14 @@ struct SplitFree {
   uint32_t peer = 0;
 };
 
+// An alloc, dealloc or relinquish of a pair that one of its CTAs executes and the other one does not.
+struct OneSidedPair {
+  Site site;
+  uint32_t peer = 0;              // rank of the CTA that does not
+  uint32_t peer_alloc = kNone;    // the last alloc of that CTA
+  bool cluster_is_guess = false;  // nothing states the cluster
+};
+
 // An mma or cp that reads bytes of shared memory which ordinary stores wrote, with no proxy fence between.
 struct UnfencedOperand {
   Site read;
@@ -307,7 +315,7 @@ struct LateReach {
 using Observation = std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest,
                                  AllocPair, LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept,
                                  ManyIssuers, CommitMask, DoubleIssue, EarlyReach, UnjoinedFree, SplitFree,
-                                 UnfencedOperand, Arrival, Hang, OperationInFlight, LateReach>;
+                                 OneSidedPair, UnfencedOperand, Arrival, Hang, OperationInFlight, LateReach>;
 
 // An observation with the part of its scenario that came before it.
 struct Observed {

@@ -4,7 +4,7 @@
 
 namespace tmemlint::cluster {
 
-std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t address, uint32_t commit) {
+std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t address, const CommitNumber& commit) {
   const uint32_t rank = rank_of(address);
   if (rank == e.warp.id.rank) return kNone;
   if (rank >= scene.ranks && scene.launch.cluster_is_guess()) {

@@ -11,6 +11,7 @@ namespace tmemlint::cluster {
 // What reaches another CTA by a shared address there: it is written down, with whether that CTA was known to be ready.
 // Gives its number among RunState::signals, kNone for the own CTA. Unknown where the CTA is not one of the cluster as
 // it was assumed.
-std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t address, uint32_t commit);
+std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t address,
+                                      const CommitNumber& commit = {});
 
 }  // namespace tmemlint::cluster

@@ -44,7 +44,7 @@ struct AsyncArrival {
 struct RemoteSignal {
   Site site;
   WarpEvent issued;
-  uint32_t commit = 0;  // its number among the commits of its warp; 0: it is none
+  CommitNumber commit;  // where it is one
   uint32_t rank = 0;    // of the CTA that it reaches
   uint32_t target = 0;  // shared address
   bool is_copy = false, observed = false;
@@ -123,6 +123,7 @@ struct RunState {
   NamedBarriers named;
   ClusterBarrier cluster;
   TensorMemory tensor_memory;
+  Issuers issuers;
   std::deque<AsyncArrival> under_way;
   std::vector<RemoteSignal> signals;
 
@@ -140,6 +141,11 @@ struct RunState {
     uint32_t cluster_phase, instruction;
   };
   std::map<uint32_t, std::vector<PairFree>> pair_frees;  // by rank
+  // What one warp of each CTA of a pair has to execute, in the order in which the CTA did.
+  struct PairedSteps {
+    std::vector<Site> allocs, frees, relinquishes;
+  };
+  std::map<uint32_t, PairedSteps> paired_steps;  // by rank
 
   // --- words of global memory ---
   std::optional<Knowledge> released_globally;  // by all releases through global memory

@@ -205,8 +205,8 @@ void TensorMemory::note_write(Column& column, uint32_t id) {
   if (column.last_write != kNoAccess) {
     Operation& mine = operations_[accesses_[id].operation];
     const Operation& last = operations_[accesses_[column.last_write].operation];
-    const bool same_run =
-        last.warp == mine.warp && last.form.completion == mine.form.completion && last.commit == 0 && last.waited == 0;
+    const bool same_run = last.warp == mine.warp && last.form.completion == mine.form.completion &&
+                          last.commit.number == 0 && last.waited == 0;
     if (same_run) {
       mine.first_of_run = last.first_of_run;
     } else {

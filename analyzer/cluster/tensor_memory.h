@@ -34,12 +34,12 @@ struct Operation {
   uint32_t used = 0;              // of an ld: lanes that have used its results
   uint32_t last_use = kNone;      // of an ld: how `used` grew last, in TensorMemory::uses_
   uint32_t waited = 0;            // of an ld or st: the event of the warp's wait; 0: none
-  uint32_t commit = 0;            // of mma, cp, shift: number of the first commit after it; 0: none
+  CommitNumber commit;            // of mma, cp, shift: the first commit of the same thread after it
 
   const ptx::Effects& effects() const { return ptx::effects_of(form); }
   bool by_commit() const { return form.completion == ptx::Completion::kCommit; }
   bool complete(const Clock& clock) const {
-    if (by_commit()) return commit != 0 && clock.knows_commit(warp, commit);
+    if (by_commit()) return commit.number != 0 && clock.knows_commit(commit);
     return waited != 0 && clock.knows(warp, waited);
   }
   bool issued(const Clock& clock) const { return clock.knows(warp, event); }

@@ -22,6 +22,7 @@ public:
 private:
   void compare_with_earlier(const Execution& e, uint32_t columns);
   void compare_with_relinquish(const Execution& e);
+  void note_paired(const Execution& e, std::vector<Site> RunState::PairedSteps::*which);
   void note_repeated(const Execution& e, std::optional<uint64_t> slot);
   void write_slot(const Execution& e, uint32_t slot, uint32_t allocation, const value::Value& address);
   Free describe_free(const Execution& e, const TmemPlace& at, std::optional<uint64_t> size, uint32_t* allocation) const;

@@ -207,7 +207,6 @@ struct WarpState {
   PendingLoads loads;                   // not waited for
   std::vector<uint32_t> stores;         // not waited for
   std::vector<uint32_t> uncommitted;    // that no commit follows yet
-  uint32_t commits = 0;                 // how many it has issued
   std::deque<ProxyFence> proxy_fences;  // the last ones
   uint32_t forgotten_fence = 0;         // the event of the first one before those; 0: there is none
 };
