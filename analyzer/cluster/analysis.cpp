@@ -1,5 +1,8 @@
 #include "analyzer/cluster/analysis.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace tmemlint::cluster {
 
 std::vector<uint32_t> Analysis::unreached() const {
@@ -10,11 +13,30 @@ std::vector<uint32_t> Analysis::unreached() const {
     }
   }
   std::vector<uint32_t> out;
+  // What no path leads to in a body that was laid out, such as code behind a branch that only constants decide, is no
+  // part of the kernel.
+  std::vector<bool> laid_out(seen.size(), false);
+  for (const kernel::Frame& frame : kernel->graph.frames) {
+    const ptx::Function& f = kernel->module->functions[frame.function];
+    std::fill(laid_out.begin() + f.first_instruction, laid_out.begin() + f.last_instruction, true);
+  }
   for (uint32_t i : kernel->tcgen05) {
-    if (!seen[i]) out.push_back(i);
+    if (!seen[i] && (kernel->graph.reached[i] || !laid_out[i])) out.push_back(i);
   }
   return out;
 }
+
+namespace {
+
+// Whether the protocol depends on which threads have a number along y or z.
+bool depends_on_shape(const CompiledKernel& kernel) {
+  const std::vector<std::string_view>& names = kernel.module->special_registers;
+  return std::any_of(kernel.program->args.begin(), kernel.program->args.end(), [&](const program::Arg& arg) {
+    return arg.kind == program::Arg::Kind::kSpecial && (names[arg.ref] == "%tid.y" || names[arg.ref] == "%tid.z");
+  });
+}
+
+}  // namespace
 
 Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions block, ptx::Dimensions cluster,
                  const JointSetting& setting) {
@@ -23,6 +45,7 @@ Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions b
   const CompiledKernel& kernel = *out.kernel;
   out.launch = kernel::launch_of(module, module.functions[function], block, cluster, kernel.uses_pairs);
   if (!out.has_tcgen05()) return out;
+  out.launch.shape_is_guess = out.launch.shape_is_guess && depends_on_shape(kernel);
   SteppedLaunch stepped;
   stepped.followed = find_block(kernel, {out.launch, follow_warps(kernel, out.launch)});
   stepped.joint = run_jointly(kernel, stepped.followed.launch, setting);

@@ -91,8 +91,8 @@ private:
     if (left_ != 0) --left_;
     ScenarioResult result =
         run_scenario(facts_, {policy, setting_.log && out_.scenarios.empty(), most}, out_.footprints);
+    out_.short_of_warps = out_.short_of_warps || result.short_of_warps;
     if (out_.scenarios.empty()) {
-      out_.short_of_warps = result.short_of_warps;
       out_.log = std::move(result.lines);
     }
     out_.steps += result.steps;
