@@ -38,6 +38,7 @@ public:
   }
 
 private:
+  friend class Aim;
   // The number of a term, remembered (memoised): right until one of the unknowns that the term is computed from gets
   // another number.
   struct Known {
@@ -56,6 +57,7 @@ private:
   bool search(uint32_t term, bool truth);
   bool search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers);
   bool search_repairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
+  bool search_aims(uint32_t term, bool truth);
   bool search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
   void set(uint32_t leaf, uint64_t number);
   void put(uint32_t leaf, uint64_t number);
@@ -64,7 +66,7 @@ private:
   bool agrees(uint32_t term, bool truth, uint64_t changed);
   bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed = 0);
   std::optional<uint64_t> distance(uint32_t term, bool truth);
-  bool from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
+  bool from_alike(uint64_t size, uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   bool approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   void add_decision(uint32_t term, bool truth);
   void forget_decisions(size_t from);
@@ -75,6 +77,7 @@ private:
   bool is_negative(uint32_t leaf, uint64_t number) const;
   bool is_launch(uint32_t leaf) const;
   bool is_size(uint32_t leaf) const;
+  bool is_position(uint32_t leaf) const;
   bool can_be(uint32_t leaf, uint64_t number) const;
   bool is_plausible(uint32_t leaf, uint64_t number) const;
 
