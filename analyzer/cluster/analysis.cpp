@@ -1,17 +1,18 @@
 #include "analyzer/cluster/analysis.h"
 
+#include <algorithm>
+
 namespace tmemlint::cluster {
 
-std::vector<uint32_t> Analysis::unreached() const {
-  std::vector<bool> seen(kernel->module->instructions.size(), false);
-  for (const warp::WarpGraph& w : warps) {
-    for (size_t s = 0; s < w.reached.size(); ++s) {
-      if (w.reached[s]) seen[kernel->program->steps[s].instruction] = true;
-    }
-  }
+std::vector<uint32_t> Analysis::uncalled() const {
   std::vector<uint32_t> out;
-  for (uint32_t i : kernel->tcgen05) {
-    if (!seen[i]) out.push_back(i);
+  for (uint32_t f : kernel->functions) {
+    const std::vector<kernel::Frame>& frames = kernel->graph.frames;
+    if (std::any_of(frames.begin(), frames.end(), [&](const kernel::Frame& frame) { return frame.function == f; }))
+      continue;
+    const ptx::Function& function = kernel->module->functions[f];
+    const auto first = std::lower_bound(kernel->tcgen05.begin(), kernel->tcgen05.end(), function.first_instruction);
+    if (first != kernel->tcgen05.end() && *first < function.last_instruction) out.push_back(f);
   }
   return out;
 }
@@ -25,7 +26,7 @@ Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions b
   if (!out.has_tcgen05()) return out;
   SteppedLaunch stepped;
   stepped.followed = find_block(kernel, {out.launch, follow_warps(kernel, out.launch)});
-  stepped.joint = run_jointly(kernel, stepped.followed.launch, setting);
+  stepped.joint = run_jointly(kernel, stepped.followed.launch, stepped.followed.warps, setting);
   stepped = find_block_that_goes_on(kernel, std::move(stepped), setting);
   out.launch = stepped.followed.launch;
   out.warps = std::move(stepped.followed.warps);

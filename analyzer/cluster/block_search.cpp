@@ -81,8 +81,8 @@ SteppedLaunch find_block_that_goes_on(const CompiledKernel& kernel, SteppedLaunc
     if (threads <= first.followed.launch.threads()) continue;
     SteppedLaunch tried;
     tried.followed = follow_in_block(kernel, first.followed.launch, threads, assumptions::Id::kBlocksTriedForWaits);
-    if (run_jointly(kernel, tried.followed.launch, usual).short_of_warps) continue;
-    tried.joint = run_jointly(kernel, tried.followed.launch, setting);
+    if (run_jointly(kernel, tried.followed.launch, tried.followed.warps, usual).short_of_warps) continue;
+    tried.joint = run_jointly(kernel, tried.followed.launch, tried.followed.warps, setting);
     return tried;
   }
   return first;

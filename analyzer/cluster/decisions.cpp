@@ -137,7 +137,11 @@ void Decisions::note_outcome(bool unusual, bool granted) {
 
 bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, Truth& t) {
   bool unusual = false;
-  const bool preferred = choose(w, block, &unusual);
+  bool preferred = choose(w, block, &unusual);
+  if (const auto& toward = scene_.policy.toward; toward && toward->block == block && !state_.differs) {
+    preferred = toward->way == 0;
+    unusual = true;
+  }
   bool first = preferred;
   if (t.term != 0 && (scene_.terms[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
     first = take(machine, block, t, preferred);
@@ -150,6 +154,14 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   if (!scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first))
     scene_.terms.uses().count(assumptions::Id::kDecisionsOfAPath);
   (first ? t.yes : t.no) |= t.unknown;
+  return true;
+}
+
+bool Decisions::decide_ahead() {
+  if (!scene_.policy.toward || !scene_.policy.toward->condition) return true;
+  const auto [term, truth] = *scene_.policy.toward->condition;
+  if (!state_.model.decide(term, truth)) return false;
+  assume(scene_.terms, state_.facts, term, truth);
   return true;
 }
 

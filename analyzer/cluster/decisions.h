@@ -28,6 +28,8 @@ public:
   // A branch of a warp's first group that is not known in some lanes: those lanes are sent one way or the other. False
   // where the scenario ends because it would show nothing new.
   bool decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, warp::Truth& t);
+  // Decides what the policy wants decided before all else. False where no numbers are found for that.
+  bool decide_ahead();
   // Which ways a branch on what is not known went: of a loop that asks at its top, before its first round.
   void note_ways(const WarpState& w, uint32_t block, const warp::Truth& t);
   TensorMemory::Decided decided() const { return {state_.ways.size(), state_.chose_trips && scene_.policy.trips == 0}; }

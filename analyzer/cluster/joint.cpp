@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "analyzer/assumptions/assumptions.h"
@@ -14,6 +16,7 @@ namespace {
 
 // Branches and selections that are decided the other way, one scenario each.
 constexpr size_t kMostFlips = assumptions::kFlips;
+constexpr size_t kMostAimed = assumptions::kScenariosAimed;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
 constexpr uint64_t kTimesUsual = assumptions::kTimesTheUsualCost;
 constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
@@ -21,14 +24,20 @@ constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
 // Runs the scenarios of a kernel: the usual one, then those that decide one thing another way.
 class Scenarios {
 public:
-  Scenarios(const KernelFacts& facts, const JointSetting& setting, uint32_t first_instruction)
-      : facts_(facts), setting_(setting), first_instruction_(first_instruction), uses_(facts.kernel.terms->uses()) {}
+  Scenarios(const KernelFacts& facts, const FollowedWarps& followed, const JointSetting& setting,
+            uint32_t first_instruction)
+      : facts_(facts),
+        followed_(followed),
+        setting_(setting),
+        first_instruction_(first_instruction),
+        uses_(facts.kernel.terms->uses()) {}
 
   Joint run() {
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
     const Untried untried = run_flips(usual);
+    aim_at_unreached();
     note_what_was_left_out(usual, untried);
     return std::move(out_);
   }
@@ -75,6 +84,55 @@ private:
     return untried;
   }
 
+  // Scenarios that go where no other one came, each to one region: as the scenario that came to the branch before it,
+  // but for that branch.
+  void aim_at_unreached() {
+    if (setting_.usual_only) return;
+    const std::vector<bool> can_be_reached = reached_alone();
+    find_unreached_for_others(can_be_reached);
+    std::set<std::pair<uint32_t, size_t>> tried;
+    for (size_t aimed = 0;; ++aimed) {
+      out_.unreached = unreached_regions(facts_.kernel, facts_.branches, out_.footprints.coverage, can_be_reached);
+      const auto next = std::find_if(out_.unreached.begin(), out_.unreached.end(), [&](const UnreachedRegion& r) {
+        return !tried.contains({r.block, r.way});
+      });
+      if (next == out_.unreached.end() || unfinished_) return;
+      if (aimed == kMostAimed) {
+        uses_.count(assumptions::Id::kScenariosAimed);
+        return;
+      }
+      tried.insert({next->block, next->way});
+      left_ = std::max<size_t>(left_, 1);
+      run_one(policy_toward(*next));
+    }
+  }
+
+  void find_unreached_for_others(std::vector<bool> reached) {
+    reached.flip();
+    out_.for_others = unreached_regions(facts_.kernel, facts_.branches, out_.footprints.coverage, reached, true);
+  }
+
+  // By step, what some warp by itself came to.
+  std::vector<bool> reached_alone() const {
+    std::vector<bool> out(facts_.kernel.program->steps.size(), false);
+    for (const warp::WarpGraph& w : followed_) {
+      for (size_t s = 0; s < w.reached.size(); ++s) out[s] = out[s] || w.reached[s];
+    }
+    return out;
+  }
+
+  Policy policy_toward(const UnreachedRegion& region) const {
+    const Coverage::Branch& branch = out_.footprints.coverage.branches[region.block];
+    Policy p = policies_[branch.scenario];
+    p.occasions = Policy{}.occasions;
+    p.toward = {region.block, region.way, {}};
+    const value::Terms& terms = *facts_.kernel.terms;
+    const std::optional<value::Literal> condition = terms.literal_of(branch.condition);
+    if (condition && condition->term != 0 && Model(terms).of_parameters(condition->term))
+      p.toward->condition = {condition->term, condition->holds(region.way == 0)};
+    return p;
+  }
+
   // What the next scenario may cost: it must not use up the budget of all.
   uint64_t budget_of_next(uint64_t rest) const {
     if (usual_cost_ == 0) return rest;
@@ -89,6 +147,8 @@ private:
     const uint64_t rest = setting_.step_budget - spent_ + 1;
     const uint64_t most = budget_of_next(rest);
     if (left_ != 0) --left_;
+    out_.footprints.coverage.scenario = static_cast<uint32_t>(policies_.size());
+    policies_.push_back(policy);
     ScenarioResult result =
         run_scenario(facts_, {policy, setting_.log && out_.scenarios.empty(), most}, out_.footprints);
     if (out_.scenarios.empty()) {
@@ -162,21 +222,24 @@ private:
   void note(uint32_t instruction, std::string reason) { add_once(out_.uncertain, {instruction, std::move(reason)}); }
 
   const KernelFacts& facts_;
+  const FollowedWarps& followed_;
   const JointSetting setting_;
   const uint32_t first_instruction_;  // of those of tcgen05
   assumptions::Uses& uses_;
   Joint out_;
-  bool unfinished_ = false;  // the budget ended before the scenarios did
-  size_t left_ = 0;          // scenarios to come
-  unsigned cut_short_ = 0;   // scenarios that took more than their share
-  uint64_t spent_ = 0;       // of the budget
+  std::vector<Policy> policies_;  // by scenario
+  bool unfinished_ = false;       // the budget ended before the scenarios did
+  size_t left_ = 0;               // scenarios to come
+  unsigned cut_short_ = 0;        // scenarios that took more than their share
+  uint64_t spent_ = 0;            // of the budget
   KeySet observed_;
   uint64_t usual_cost_ = 0;  // of the budget, by the usual scenario
 };
 
 }  // namespace
 
-Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const JointSetting& setting) {
+Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const FollowedWarps& followed,
+                  const JointSetting& setting) {
   const KernelFacts facts(kernel, launch);
   const uint32_t first = kernel.tcgen05.empty() ? kNone : kernel.tcgen05.front();
   if (launch.ctas() > kMaxRanks && facts.uses_cluster) {
@@ -186,7 +249,7 @@ Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, co
         {first, "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});
     return out;
   }
-  return Scenarios(facts, setting, first).run();
+  return Scenarios(facts, followed, setting, first).run();
 }
 
 }  // namespace tmemlint::cluster
