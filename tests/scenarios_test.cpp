@@ -111,6 +111,33 @@ TEST(Scenarios, MoreFlagsThanScenariosIsAQuestion) {
   EXPECT_THAT(more[0], testing::StartsWith("incomplete "));
 }
 
+TEST(Scenarios, OneThatTakesMoreThanItsShareGoesOnInTheEnd) {
+  // Sixteen flags, and the unusual way of the first one leads through 6,000 rounds of a loop.
+  std::string body = "ld.global.u32 %r50, [%out];\nsetp.eq.u32 %p1, %r50, 0;\n@%p1 bra LONG;\n" + store("%tw") +
+                     kWaitStores + store("%tw+4") + kWaitStores + "bra MORE;\nLONG:\nmov.b32 %r20, 0;\nTOP:\n" +
+                     elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n") +
+                     "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p2, %r20, 6000;\n@%p2 bra TOP;\nMORE:\n";
+  for (unsigned n = 1; n < 16; ++n) {
+    body += "ld.global.u32 %r50, [%out+" + std::to_string(4 * n) + "];\nsetp.eq.u32 %p1, %r50, 0;\n" +
+            where("%p1", store("%tw") + kWaitStores);
+  }
+  EXPECT_THAT(said(ptx_kernel(begin(32, init("empty", 1)) + where("%w0", body) + end(32))), IsEmpty());
+}
+
+TEST(Scenarios, AParityThatALoadedWordGivesIsPicked) {
+  // As many rounds as memory says, at least one; behind them all warps wait for the phase of the last one.
+  auto text = [](const std::string& last) {
+    return ptx_kernel(begin(32, init("full", 1)) +
+                      "ld.global.u32 %r50, [%out];\nsetp.lt.s32 %p1, %r50, 1;\n@%p1 bra OUT;\n" +
+                      where("%w0", "mov.b32 %r20, 0;\nTOP:\nand.b32 %r21, %r20, 1;\n" +
+                                       elected("mbarrier.arrive.shared::cta.b64 _, [full];\n") + wait("full", "%r21") +
+                                       "add.u32 %r20, %r20, 1;\nsetp.lt.s32 %p2, %r20, %r50;\n@%p2 bra TOP;\n") +
+                      last + "and.b32 %r22, %r22, 1;\n" + wait("full", "%r22", " // @wait") + "OUT:\n" + end(32));
+  };
+  EXPECT_THAT(said(text("add.s32 %r22, %r50, -1;\n")), IsEmpty());
+  EXPECT_THAT(said(text("mov.b32 %r22, %r50;\n")), testing::Not(IsEmpty()));
+}
+
 TEST(Scenarios, ClustersUpToSixteenAreStepped) {
   auto cluster = [](unsigned ctas) {
     Setting s;
@@ -204,6 +231,32 @@ TEST(Reach, AWaitThatIsMadeAgainIsNoRegionOfItsOwn) {
                                 "mbarrier.try_wait.parity.shared::cta.b64 %over, [full], 0;\n") +
                             "@%over bra GONE;\n" + wait("full", "0") + "GONE:\n";
   EXPECT_THAT(said(ptx_kernel(begin(32, init("full", 128)) + twice + end(32))), IsEmpty());
+}
+
+TEST(Conditions, BitsOfWhichNoneIsThereAreTwoConditions) {
+  // The columns are freed where either flag is 0; the accesses come where both are, however that is asked.
+  for (const std::string& both : {"or.b32 %r22, %r20, %r21;\nsetp.eq.s32 %p3, %r22, 0;\n",
+                                  "or.b32 %r22, %r21, %r20;\nsetp.ne.s32 %p4, %r22, 0;\nnot.pred %p3, %p4;\n"}) {
+    const std::string text = ptx_kernel(
+        where("%w0", "mov.u32 %r20, %n;\nmov.u32 %r21, %m;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra NONE;\n" +
+                         allocate("slot", 32) + "NONE:\n" + both + "ld.shared.b32 %ta, [slot];\n" +
+                         where("%p3", store("%ta") + kWaitStores) + "@%p1 bra END;\n" + release("%ta", 32) + "END:\n"));
+    EXPECT_THAT(said(text), IsEmpty());
+  }
+}
+
+TEST(Reach, AFunctionThatNothingCallsIsSaidOnce) {
+  std::string text = ptx_kernel(begin(32) + "mov.u64 %d1, helper;\nst.global.b64 [%out], %d1;\n" + end(32));
+  const std::string helper = ".func helper(.param .b32 at)\n{\n.reg .b32 %r<9>;\nld.param.b32 %r0, [at];\n" +
+                             std::string("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r0];\n") + kWaitLoads +
+                             "ret;\n}\n";
+  const size_t entry = text.find(".visible .entry");
+  text.insert(entry, helper);
+  EXPECT_THAT(said(text), IsEmpty());
+  report::Results results;
+  lint(std::make_shared<const ptx::SourceText>("k.ptx", text), Options{}, results);
+  EXPECT_THAT(results.assumptions,
+              ElementsAre(testing::HasSubstr("the address of helper is taken and nothing calls it")));
 }
 
 TEST(Conditions, ChecksAroundStoresOfResultsDecideNothing) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +21,9 @@ constexpr size_t kMostAimed = assumptions::kScenariosAimed;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
 constexpr uint64_t kTimesUsual = assumptions::kTimesTheUsualCost;
 constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
+// What all together may cost where the usual one costs much.
+constexpr uint64_t kTimesUsualOfAll = assumptions::kTimesTheUsualCostOfAll;
+constexpr uint64_t kMostOfAll = assumptions::kMostStepsOfAllScenarios;
 
 // Runs the scenarios of a kernel: the usual one, then those that decide one thing another way.
 class Scenarios {
@@ -30,14 +34,17 @@ public:
         followed_(followed),
         setting_(setting),
         first_instruction_(first_instruction),
-        uses_(facts.kernel.terms->uses()) {}
+        uses_(facts.kernel.terms->uses()),
+        budget_(setting.step_budget) {}
 
   Joint run() {
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
     const Untried untried = run_flips(usual);
+    finish_postponed();
     aim_at_unreached();
+    finish_postponed();
     note_what_was_left_out(usual, untried);
     return std::move(out_);
   }
@@ -140,29 +147,54 @@ private:
   }
 
   ScenarioResult run_one(const Policy& policy) {
-    if (spent_ >= setting_.step_budget || (setting_.usual_only && !out_.scenarios.empty())) {
+    if (spent_ >= budget_ || (setting_.usual_only && !out_.scenarios.empty())) {
       unfinished_ = true;
       return {};
     }
-    const uint64_t rest = setting_.step_budget - spent_ + 1;
+    const uint64_t rest = budget_ - spent_ + 1;
     const uint64_t most = budget_of_next(rest);
     if (left_ != 0) --left_;
     out_.footprints.coverage.scenario = static_cast<uint32_t>(policies_.size());
     policies_.push_back(policy);
-    ScenarioResult result =
-        run_scenario(facts_, {policy, setting_.log && out_.scenarios.empty(), most}, out_.footprints);
+    auto scenario =
+        std::make_unique<ScenarioUnderWay>(facts_, policy, setting_.log && out_.scenarios.empty(), out_.footprints);
+    scenario->go_on(most);
+    const uint64_t cost = scenario->state().cost();
+    spent_ += cost;
+    if (usual_cost_ == 0) set_usual_cost(cost, scenario->over_budget());
+    if (scenario->over_budget() && most == rest) unfinished_ = true;
+    if (!scenario->over_budget() || most == rest) return take_in(scenario->finish());
+    ScenarioResult so_far;
+    so_far.other_trips = scenario->state().decisions.other_trips;
+    postponed_.push_back(std::move(scenario));
+    uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
+    return so_far;
+  }
+
+  // A kernel of which one scenario costs much gets more for all of them.
+  void set_usual_cost(uint64_t cost, bool over_budget) {
+    usual_cost_ = cost;
+    if (!over_budget) budget_ = std::max(budget_, std::min(kTimesUsualOfAll * cost, kMostOfAll));
+  }
+
+  // Scenarios that took more than their share go on when all others have had theirs.
+  void finish_postponed() {
+    for (std::unique_ptr<ScenarioUnderWay>& scenario : postponed_) {
+      const uint64_t before = scenario->state().cost();
+      if (spent_ < budget_) scenario->go_on(before + budget_ - spent_);
+      spent_ += scenario->state().cost() - before;
+      if (scenario->over_budget()) ++cut_short_;
+      take_in(scenario->finish());
+    }
+    postponed_.clear();
+  }
+
+  ScenarioResult take_in(ScenarioResult result) {
     if (out_.scenarios.empty()) {
       out_.short_of_warps = result.short_of_warps;
       out_.log = std::move(result.lines);
     }
     out_.steps += result.steps;
-    spent_ += result.cost;
-    if (usual_cost_ == 0) usual_cost_ = result.cost;
-    if (result.over_budget && most == rest) unfinished_ = true;
-    if (result.over_budget && most != rest) {
-      ++cut_short_;
-      uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
-    }
     out_.asked += result.asked + result.uncertain.size();
     out_.decided += result.decided;
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
@@ -198,7 +230,7 @@ private:
   void note_what_was_left_out(const ScenarioResult& usual, const Untried& untried) {
     std::vector<std::string> reasons;
     if (unfinished_) uses_.count(assumptions::Id::kStepsOfAllScenarios);
-    if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
+    if (unfinished_) reasons.push_back("the budget of " + std::to_string(budget_) + " steps was used up");
     if (cut_short_ != 0 && !unfinished_) {
       reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
                         " cut short for the others");
@@ -231,7 +263,9 @@ private:
   bool unfinished_ = false;       // the budget ended before the scenarios did
   size_t left_ = 0;               // scenarios to come
   unsigned cut_short_ = 0;        // scenarios that took more than their share
-  uint64_t spent_ = 0;            // of the budget
+  uint64_t budget_;               // of all scenarios
+  uint64_t spent_ = 0;            // of it
+  std::vector<std::unique_ptr<ScenarioUnderWay>> postponed_;
   KeySet observed_;
   uint64_t usual_cost_ = 0;  // of the budget, by the usual scenario
 };

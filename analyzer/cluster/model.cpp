@@ -236,11 +236,26 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
 
 bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
-  return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
-           return (*terms_)[l].uniformity == value::Uniformity::kCta &&
-                  (is_launch(l) || ((*terms_)[l].kind == TermKind::kOpaque &&
-                                    value::kind_of((*terms_)[l].site) == UnknownKind::kParameter));
-         });
+  return leaves.size() < kMostLeaves &&
+         std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) { return is_parameter(l); });
+}
+
+bool Model::of_words(uint32_t term) const {
+  const std::vector<uint32_t> leaves = leaves_of(term);
+  const auto is_word = [&](uint32_t l) {
+    const Term& t = (*terms_)[l];
+    return t.uniformity == value::Uniformity::kCta && t.kind == TermKind::kOpaque &&
+           value::kind_of(t.site) == UnknownKind::kRunGlobal;
+  };
+  return leaves.size() < kMostLeaves &&
+         std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) { return is_parameter(l) || is_word(l); });
+}
+
+// Whether an unknown is a parameter or a number of the launch.
+bool Model::is_parameter(uint32_t leaf) const {
+  const Term& t = (*terms_)[leaf];
+  return t.uniformity == value::Uniformity::kCta &&
+         (is_launch(leaf) || (t.kind == TermKind::kOpaque && value::kind_of(t.site) == UnknownKind::kParameter));
 }
 
 // By how much the two sides of a comparison would have to change for it to have this truth; 0: it has. Nothing for

@@ -32,6 +32,8 @@ public:
   std::vector<uint32_t> leaves_of(uint32_t term) const;
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
+  // The same, or from words of global memory that are the same for all threads that read them.
+  bool of_words(uint32_t term) const;
   uint64_t number(const value::Value& value) {
     known_.grow(terms_->size());
     return evaluate(value);
@@ -76,6 +78,7 @@ private:
   bool is_leaf(uint32_t term) const;
   bool is_negative(uint32_t leaf, uint64_t number) const;
   bool is_launch(uint32_t leaf) const;
+  bool is_parameter(uint32_t leaf) const;
   bool is_size(uint32_t leaf) const;
   bool is_position(uint32_t leaf) const;
   bool can_be(uint32_t leaf, uint64_t number) const;

@@ -150,10 +150,4 @@ ScenarioResult ScenarioUnderWay::finish() {
   return out;
 }
 
-ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints) {
-  ScenarioUnderWay scenario(facts, setting.policy, setting.log, footprints);
-  scenario.go_on(setting.budget);
-  return scenario.finish();
-}
-
 }  // namespace tmemlint::cluster
