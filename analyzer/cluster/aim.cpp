@@ -119,21 +119,23 @@ bool Aim::at_equal(const Term& comparison, bool truth) {
   const size_t side = choice(2);
   const Value& moved = comparison.args[side];
   const int64_t still = number(comparison.args[1 - side], width, true);
+  if (still >= kAny || still <= -kAny) return false;
   if (truth) return at(moved, width, {still, still});
-  return choice(2) == 0 ? at(moved, width, {still + 1, kMost}) : at(moved, width, {0, still - 1});
+  return choice(2) == 0 ? at(moved, width, {still + 1, kAny}) : at(moved, width, {0, still - 1});
 }
 
 bool Aim::at_less(const Term& comparison, bool truth) {
   const unsigned width = comparison.operation.width;
   const int64_t left = number(comparison.args[0], width, comparison.operation.is_signed);
   const int64_t right = number(comparison.args[1], width, comparison.operation.is_signed);
+  if (std::max(left, right) >= kAny || std::min(left, right) <= -kAny) return false;
   // Larger sizes first.
   const bool grow = choice(2) == 0;
   if (truth) {
-    return grow ? at(comparison.args[1], width, {left + 1, kMost})
+    return grow ? at(comparison.args[1], width, {left + 1, kAny})
                 : at(comparison.args[0], width, {std::min<int64_t>(0, right - 1), right - 1});
   }
-  return grow ? at(comparison.args[0], width, {right, kMost})
+  return grow ? at(comparison.args[0], width, {right, kAny})
               : at(comparison.args[1], width, {std::min<int64_t>(0, left), left});
 }
 
@@ -143,8 +145,9 @@ bool Aim::at(const Value& value, unsigned width, Range want) {
   if (want.empty()) return false;
   const int64_t added = value::sign_extend(value.number, width);
   if (value.base == 0) return want.has(added);
-  auto less = [&](int64_t n) { return n == kMost ? n : n - added; };
-  return at_term(value.base, {want.low - added, less(want.high)});
+  if (added > kAny || added < -kAny) return false;
+  const int64_t high = want.high >= kAny ? kAny : std::min(want.high - added, kAny);
+  return at_term(value.base, {std::max(want.low - added, -kAny), high});
 }
 
 bool Aim::at_term(uint32_t term, Range want) {
@@ -183,7 +186,7 @@ bool Aim::at_unknown(uint32_t leaf, Range want) {
 // The range of numbers that come into another one by being multiplied by a factor.
 Aim::Range Aim::over(Range want, int64_t factor) {
   if (factor < 0) return over({-want.high, -want.low}, -factor);
-  const int64_t high = want.high >= kMost ? kMost : divide_down(want.high, factor);
+  const int64_t high = want.high >= kAny ? kAny : divide_down(want.high, factor);
   return {divide_up(want.low, factor), high};
 }
 
@@ -195,8 +198,8 @@ bool Aim::at_sum(uint32_t term, Range want) {
   if (factor == 0) return false;
   const uint32_t arg = t.args[n].base;
   const Wide rest = static_cast<Wide>(sum) - static_cast<Wide>(factor) * number(value_of(arg), t.width, true);
-  if (rest > kMost || rest < -kMost) return false;
-  const int64_t high = want.high >= kMost ? kMost : want.high - static_cast<int64_t>(rest);
+  if (rest > kAny || rest < -kAny) return false;
+  const int64_t high = want.high >= kAny ? kAny : want.high - static_cast<int64_t>(rest);
   return at_term(arg, over({want.low - static_cast<int64_t>(rest), high}, factor));
 }
 
@@ -215,12 +218,12 @@ bool Aim::at_operation(uint32_t term, Range want) {
       return at(t.args[0], width, want);
     case Op::kShl: {
       const int64_t by = amount(t.args[1]);
-      return by >= 0 && by < 32 && at(t.args[0], width, over(want, int64_t{1} << by));
+      return by >= 0 && by < 60 && at(t.args[0], width, over(want, int64_t{1} << by));
     }
     case Op::kShr: {
       const int64_t by = amount(t.args[1]);
-      if (by < 0 || by >= 32 || want.low < -kMost || want.low > kMost >> by) return false;
-      const int64_t high = want.high >= kMost >> by ? kMost : ((want.high + 1) << by) - 1;
+      if (by < 0 || by >= 60 || want.low < -kAny || want.low > kAny >> by) return false;
+      const int64_t high = want.high >= kAny >> by ? kAny : ((want.high + 1) << by) - 1;
       return at(t.args[0], width, {want.low << by, high});
     }
     case Op::kMin:
@@ -245,7 +248,7 @@ bool Aim::at_operation(uint32_t term, Range want) {
       return mask >= 0 && want.low == want.high && at(t.args[0], width, {want.low ^ mask, want.low ^ mask});
     }
     case Op::kNot:
-      return at(t.args[0], width, {want.high >= kMost ? -kMost : ~want.high, ~want.low});
+      return at(t.args[0], width, {want.high >= kAny ? -kAny : ~want.high, ~want.low});
     case Op::kNeg:
       return at(t.args[0], width, over(want, -1));
     case Op::kAbs:
@@ -292,8 +295,8 @@ bool Aim::at_quotient(const Term& quotient, Range want) {
     if (!at(quotient.args[1], width, {1, 1})) return false;
     divisor = number(quotient.args[1], width, true);
   }
-  if (divisor <= 0 || want.low < 0 || want.low > kMost / divisor) return false;
-  const int64_t high = want.high >= kMost / divisor ? kMost : (want.high + 1) * divisor - 1;
+  if (divisor <= 0 || want.low < 0 || want.low > kAny / divisor) return false;
+  const int64_t high = want.high >= kAny / divisor ? kAny : (want.high + 1) * divisor - 1;
   return at(quotient.args[0], width, {want.low * divisor, high});
 }
 
@@ -302,11 +305,11 @@ bool Aim::at_upper_half(const Term& product, Range want) {
   const unsigned width = product.operation.width;
   const size_t constant = product.args[1].base == 0 ? 1 : 0;
   const Value& multiplier = product.args[constant];
-  if (multiplier.base != 0 || width > 32 || want.low < 0 || want.low > kMost >> 8) return false;
+  if (multiplier.base != 0 || width > 32 || want.low < 0 || want.low > kAny >> 8) return false;
   const auto by = static_cast<Wide>(value::truncate(multiplier.number, width));
   if (by == 0) return false;
   auto least = [&](int64_t n) { return static_cast<int64_t>(((static_cast<Wide>(n) << width) + by - 1) / by); };
-  const int64_t high = want.high >= kMost >> 8 ? kMost : least(want.high + 1) - 1;
+  const int64_t high = want.high >= kAny >> 8 ? kAny : least(want.high + 1) - 1;
   return at(product.args[1 - constant], width, {least(want.low), high});
 }
 
@@ -314,7 +317,7 @@ bool Aim::at_upper_half(const Term& product, Range want) {
 bool Aim::at_smallest(const Term& minimum, Range want, bool smallest) {
   const unsigned width = minimum.operation.width;
   const uint32_t first = choice(2);
-  const Range beyond = smallest ? Range{want.low, kMost} : Range{std::min<int64_t>(0, want.high), want.high};
+  const Range beyond = smallest ? Range{want.low, kAny} : Range{std::min<int64_t>(0, want.high), want.high};
   return at(minimum.args[first], width, want) && at(minimum.args[1 - first], width, beyond);
 }
 
@@ -343,7 +346,7 @@ bool Aim::at_bits(const Term& masked, Range want) {
     mask = value::truncate(masked.args[constant].number, width);
     of = &masked.args[1 - constant];
   }
-  if (want.low < -kMost || want.low > kMost >> shift) return false;
+  if (want.low < -kAny || want.low > kAny >> shift) return false;
   const auto low = static_cast<uint64_t>(want.low) << shift;
   // Where only upper bits are kept, the next number that has none of the lower ones.
   const uint64_t below = mask == 0 ? 0 : (uint64_t{1} << std::countr_zero(mask)) - 1;

@@ -30,7 +30,7 @@ private:
     bool has(int64_t n) const { return low <= n && n <= high; }
     bool empty() const { return low > high; }
   };
-  static constexpr int64_t kMost = int64_t{1} << 40;  // more is "any"
+  static constexpr int64_t kAny = int64_t{1} << 60;  // more is "any"
 
   static value::Value value_of(uint32_t term);
   uint32_t choice(uint32_t ways);

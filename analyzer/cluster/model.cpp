@@ -33,7 +33,9 @@ constexpr uint64_t kLarge = assumptions::kLargeSize;
 bool Model::is_leaf(uint32_t term) const {
   const Term& t = (*terms_)[term];
   if (t.kind == TermKind::kSum) return false;
-  return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.args.size() > 4;
+  // What another lane holds is another number.
+  return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.operation.op == Op::kButterfly ||
+         t.args.size() > 4;
 }
 
 // Where a CTA stands and how many there are. A clock is taken to be like them: not negative.
