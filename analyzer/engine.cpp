@@ -15,6 +15,36 @@ namespace tmemlint {
 
 namespace {
 
+// The author's line of an instruction.
+uint32_t line_of(const rules::Context& context, uint32_t instruction) {
+  const report::Place place = context.place(instruction);
+  return place.has_source ? place.source.line : place.text->position(place.span.begin).line;
+}
+
+std::string nor_to_others(const cluster::UnreachedRegion& region) {
+  const size_t more = region.instructions.size() - 1;
+  if (more == 0) return "";
+  return ", nor to " + std::to_string(more) + " more " + (more == 1 ? "instruction" : "instructions");
+}
+
+// What no scenario came to: said at its first instruction, with the branch that would have to go another way.
+void report_unreached(rules::Context& context, const cluster::UnreachedRegion& region) {
+  const kernel::Graph& graph = context.analysis().kernel->graph;
+  const kernel::Block& block = graph.blocks[region.block];
+  const bool is_guard = graph.blocks[block.successors[0]].guard_is_taken;
+  std::string reason = "no scenario in which all warps are stepped together comes here" + nor_to_others(region);
+  if (is_guard) {
+    reason += region.way == 0 ? ": its guard never holds" : ": the guard of the exit before it always holds";
+  } else {
+    reason += ": the branch of line " + std::to_string(line_of(context, block.ender));
+    // The first way is the one that takes the branch.
+    reason += block.ending == kernel::Ending::kIndexed ? " never goes this way"
+              : region.way == 0                        ? " is never taken"
+                                                       : " is always taken";
+  }
+  context.incomplete(region.instructions.front(), reason);
+}
+
 void report_incomplete(rules::Context& context) {
   const cluster::Analysis& a = context.analysis();
   for (const kernel::Gap& gap : a.kernel->graph.gaps) context.incomplete(gap.instruction, gap.reason);
@@ -27,11 +57,12 @@ void report_incomplete(rules::Context& context) {
   }
   for (const warp::Uncertain& u : a.joint->uncertain) context.incomplete(u.instruction, u.reason);
   for (const warp::Uncertain& u : context.problems().open) context.incomplete(u.instruction, u.reason);
+  for (const cluster::UnreachedRegion& region : a.joint->unreached) report_unreached(context, region);
   // Instructions behind a place where the evaluation stopped were not reached for that reason: that was said already.
   if (stopped || !a.kernel->graph.gaps.empty()) return;
-  for (uint32_t i : a.unreached()) {
-    context.incomplete(i,
-                       "no warp of a CTA of " + std::to_string(a.launch.threads()) + " threads was seen to come here");
+  for (const cluster::UnreachedRegion& region : a.joint->for_others) {
+    context.incomplete(region.instructions.front(), "no warp of a CTA of " + std::to_string(a.launch.threads()) +
+                                                        " threads was seen to come here" + nor_to_others(region));
   }
 }
 
@@ -128,6 +159,17 @@ report::KernelStats stats_of(const cluster::Analysis& analysis, const rules::Pro
   return stats;
 }
 
+// A function whose address is taken and that nothing calls is no part of what the kernel does. Where calls could not be
+// followed it may be, but that is said anyway.
+void note_uncalled(const cluster::Analysis& analysis, const ptx::Module& module, report::Results& results) {
+  if (!analysis.kernel->graph.gaps.empty()) return;
+  for (uint32_t f : analysis.uncalled()) {
+    results.assumptions.push_back("kernel " + std::string(module.functions[analysis.kernel->function].name) +
+                                  ": the address of " + std::string(module.functions[f].name) +
+                                  " is taken and nothing calls it; what it does is not looked at");
+  }
+}
+
 // The stages of one kernel: it is analysed, the rules look at it, what they say of paths is confirmed.
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
@@ -147,6 +189,7 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     if (options.stats) results.stats.push_back(stats_of(analysis, problems, module, kernel));
     std::string note = kernel::assumption(analysis.launch, module.functions[kernel].name);
     if (!note.empty()) results.assumptions.push_back(std::move(note));
+    note_uncalled(analysis, module, results);
   }
   count_uses(analysis, problems, results.assumed);
   std::move(said.findings.begin(), said.findings.end(), std::back_inserter(results.findings));

@@ -213,14 +213,14 @@ TEST(LastOneFrees, OnlyIfSomeWarpIsTheLast) {
                    before_last + ";\n" + where("%p4", release("%ta", 32, " // @dealloc"))));
   };
   EXPECT_THAT(kernel("3"), IsEmpty());
-  EXPECT_THAT(kernel("4"), ElementsAre("warning tmem-missing-dealloc @alloc"));
+  EXPECT_THAT(kernel("4"), ElementsAre("incomplete @dealloc", "warning tmem-missing-dealloc @alloc"));
   EXPECT_THAT(kernel("2"), Contains("error tmem-dealloc-race @dealloc"));
   // Counted down from 3 to 0, and round again.
   EXPECT_THAT(kernel("0", "atom.shared.acq_rel.cta.dec.u32 %r20, [slot+8], 3;\n"),
               Not(Contains("warning tmem-missing-dealloc @alloc")));
   EXPECT_THAT(kernel("3", "atom.shared.acq_rel.cta.inc.u32 %r20, [slot+8], 7;\n"), IsEmpty());
   EXPECT_THAT(kernel("4", "atom.shared.acq_rel.cta.inc.u32 %r20, [slot+8], 7;\n"),
-              ElementsAre("warning tmem-missing-dealloc @alloc"));
+              ElementsAre("incomplete @dealloc", "warning tmem-missing-dealloc @alloc"));
 }
 
 }  // namespace

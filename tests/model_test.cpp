@@ -276,5 +276,94 @@ TEST_F(Numbers, WhatFailedBesideAnotherConditionMayHoldWithoutIt) {
   EXPECT_LT(model.number(n), 3u);
 }
 
+// --- sizes of grids: products and quotients ---
+
+class Tiles : public Numbers {
+protected:
+  Value divide(const Value& a, uint64_t b) { return terms.apply(op(Op::kDiv), a, Value::of(b)); }
+  Value shift_right(const Value& a, uint64_t by) { return terms.apply(op(Op::kShr, 32), a, Value::of(by)); }
+  // (n + size - 1) / size
+  Value tiles_of(const Value& n, unsigned shift) {
+    return shift_right(terms.apply(op(Op::kAdd), n, Value::of((uint64_t{1} << shift) - 1)), shift);
+  }
+  // As compilers divide signed numbers by a power of two.
+  Value signed_quotient(const Value& n, unsigned shift) {
+    const Value sign = terms.apply(op(Op::kShr, 32, true), n, Value::of(31));
+    const Value rounding = terms.apply(op(Op::kShr), sign, Value::of(32 - shift));
+    return terms.apply(op(Op::kShr, 32, true), terms.apply(op(Op::kAdd), n, rounding), Value::of(shift));
+  }
+  Value least(const Value& a, const Value& b) { return terms.apply(op(Op::kMin, 32, true), a, b); }
+  Value plus(const Value& a, const Value& b) { return terms.apply(op(Op::kAdd), a, b); }
+  bool decided(const Value& a, const Value& b, bool truth) {
+    const uint32_t term = less(a, b);
+    return model.decide(term, truth) && model.holds(term) == truth;
+  }
+  Value rows = parameter(1), columns = parameter(2), depth = parameter(3);
+  Value cluster = terms.opaque(kLaunch, 1, Uniformity::kCta, 0, 32);
+  Value clusters = terms.opaque(kSize, 1, Uniformity::kCta, 0, 32);
+};
+
+TEST_F(Tiles, BothSizesGrowWhereOneAloneIsNotEnough) {
+  const Value tiles = product(divide(rows, 256), divide(columns, 256));
+  EXPECT_EQ(model.number(tiles), 0u);
+  ASSERT_TRUE(decided(cluster, tiles, true));
+  EXPECT_EQ(model.number(rows) % 256, 0u);
+  // The first CTA has two tiles and no third.
+  ASSERT_TRUE(decided(plus(cluster, clusters), tiles, true));
+  EXPECT_TRUE(decided(plus(cluster, product(clusters, Value::of(2))), tiles, false));
+}
+
+TEST_F(Tiles, HoweverTheyAreDivided) {
+  for (const auto& quotient : {signed_quotient(rows, 8), shift_right(rows, 8), tiles_of(rows, 8)}) {
+    Model fresh(terms);
+    const Value tiles = product(product(quotient, signed_quotient(columns, 9)), divide(depth, 192));
+    ASSERT_TRUE(fresh.decide(less(cluster, tiles), true));
+    ASSERT_TRUE(fresh.decide(more(tiles, 5), true));
+    EXPECT_GT(fresh.number(tiles), 5u);
+  }
+  // By a multiplication: n / 192 is the upper half of n * 0xAAAAAAAB, shifted by 7.
+  const Value by_product = shift_right(terms.apply(op(Op::kMulHi), rows, Value::of(0xaaaaaaab)), 7);
+  ASSERT_TRUE(model.decide(less(cluster, product(by_product, shift_right(columns, 8))), true));
+  EXPECT_GE(model.number(rows), 192u);
+}
+
+TEST_F(Tiles, TheSmallerOfTwoSizes) {
+  const Value tiles = least(divide(rows, 256), divide(columns, 256));
+  ASSERT_TRUE(decided(Value::of(2), tiles, true));
+  EXPECT_GE(model.number(rows), 768u);
+  EXPECT_GE(model.number(columns), 768u);
+  ASSERT_TRUE(decided(tiles, Value::of(4), true));
+}
+
+TEST_F(Tiles, DecisionsThatNewSizesBreakAreMended) {
+  // A tile count is 1, and one of the sizes is small: the grid can still be larger than the first CTA's cluster.
+  const Value k_tiles = divide(depth, 64);
+  ASSERT_TRUE(model.decide(equal(k_tiles, 3), true));
+  ASSERT_TRUE(model.decide(less(plus(rows, columns), 700), true));
+  ASSERT_TRUE(decided(Value::of(5), product(k_tiles, product(divide(rows, 256), divide(columns, 256))), false));
+  EXPECT_TRUE(decided(Value::of(2), product(k_tiles, product(divide(rows, 256), divide(columns, 256))), true));
+  EXPECT_EQ(model.number(k_tiles), 3u);
+  EXPECT_LT(model.number(rows) + model.number(columns), 700u);
+}
+
+TEST_F(Tiles, WhatIsNotPossibleIsStillRefused) {
+  const Value tiles = product(divide(rows, 256), divide(columns, 256));
+  ASSERT_TRUE(model.decide(less(rows, 256), true));
+  EXPECT_FALSE(decided(cluster, tiles, true));
+  EXPECT_LT(model.number(rows), 256u);
+}
+
+TEST_F(Tiles, WholeTilesOfAGroup) {
+  // group = min(blocks - first, 8), first = tile / (8 * n_tiles) * 8, as grouped orders have it.
+  const Value m_tiles = tiles_of(rows, 7);
+  const Value n_tiles = tiles_of(columns, 8);
+  const Value in_group = product(n_tiles, Value::of(8));
+  const Value first = product(terms.apply(op(Op::kDiv), cluster, in_group), Value::of(8));
+  const Value left = least(terms.apply(op(Op::kSub), m_tiles, first), Value::of(8));
+  ASSERT_TRUE(decided(Value::of(5), left, true));
+  ASSERT_TRUE(decided(cluster, product(m_tiles, n_tiles), true));
+  EXPECT_TRUE(decided(plus(cluster, product(clusters, Value::of(3))), product(m_tiles, n_tiles), false));
+}
+
 }  // namespace
 }  // namespace tmemlint::cluster

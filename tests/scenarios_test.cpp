@@ -111,6 +111,33 @@ TEST(Scenarios, MoreFlagsThanScenariosIsAQuestion) {
   EXPECT_THAT(more[0], testing::StartsWith("incomplete "));
 }
 
+TEST(Scenarios, OneThatTakesMoreThanItsShareGoesOnInTheEnd) {
+  // Sixteen flags, and the unusual way of the first one leads through 6,000 rounds of a loop.
+  std::string body = "ld.global.u32 %r50, [%out];\nsetp.eq.u32 %p1, %r50, 0;\n@%p1 bra LONG;\n" + store("%tw") +
+                     kWaitStores + store("%tw+4") + kWaitStores + "bra MORE;\nLONG:\nmov.b32 %r20, 0;\nTOP:\n" +
+                     elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n") +
+                     "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p2, %r20, 6000;\n@%p2 bra TOP;\nMORE:\n";
+  for (unsigned n = 1; n < 16; ++n) {
+    body += "ld.global.u32 %r50, [%out+" + std::to_string(4 * n) + "];\nsetp.eq.u32 %p1, %r50, 0;\n" +
+            where("%p1", store("%tw") + kWaitStores);
+  }
+  EXPECT_THAT(said(ptx_kernel(begin(32, init("empty", 1)) + where("%w0", body) + end(32))), IsEmpty());
+}
+
+TEST(Scenarios, AParityThatALoadedWordGivesIsPicked) {
+  // As many rounds as memory says, at least one; behind them all warps wait for the phase of the last one.
+  auto text = [](const std::string& last) {
+    return ptx_kernel(begin(32, init("full", 1)) +
+                      "ld.global.u32 %r50, [%out];\nsetp.lt.s32 %p1, %r50, 1;\n@%p1 bra OUT;\n" +
+                      where("%w0", "mov.b32 %r20, 0;\nTOP:\nand.b32 %r21, %r20, 1;\n" +
+                                       elected("mbarrier.arrive.shared::cta.b64 _, [full];\n") + wait("full", "%r21") +
+                                       "add.u32 %r20, %r20, 1;\nsetp.lt.s32 %p2, %r20, %r50;\n@%p2 bra TOP;\n") +
+                      last + "and.b32 %r22, %r22, 1;\n" + wait("full", "%r22", " // @wait") + "OUT:\n" + end(32));
+  };
+  EXPECT_THAT(said(text("add.s32 %r22, %r50, -1;\n")), IsEmpty());
+  EXPECT_THAT(said(text("mov.b32 %r22, %r50;\n")), testing::Not(IsEmpty()));
+}
+
 TEST(Scenarios, ClustersUpToSixteenAreStepped) {
   auto cluster = [](unsigned ctas) {
     Setting s;
@@ -135,6 +162,119 @@ TEST(Scenarios, WhatIsNotKnownIsAQuestion) {
   EXPECT_THAT(said(ptx_kernel(begin(128, "mbarrier.init.shared::cta.b64 [full], %n; // @init\n") + produce() +
                               wait("full", "0") + kConsume + end(128))),
               ElementsAre("incomplete @init"));
+}
+
+// --- what no scenario came to ---
+
+// Blocks of n x 256 by m x 256 of a grid, as persistent kernels go through them, with an access that is wrong: columns
+// 128 and on were not allocated.
+std::string tiles(const std::string& count) {
+  return ptx_kernel(begin(128) + "mov.u32 %r20, %clusterid.x;\nmov.u32 %r21, %nclusterid.x;\n" + count +
+                    "TOP:\nsetp.ge.s32 %p1, %r20, %r22;\n@%p1 bra DONE;\n" + store("%tw+128", " // @store") +
+                    kWaitStores + "add.u32 %r20, %r20, %r21;\nbra TOP;\nDONE:\n" + end(128));
+}
+
+TEST(Reach, TheMainLoopIsEnteredHoweverTilesAreCounted) {
+  const std::string quotients = "shr.u32 %r23, %n, 8;\nshr.u32 %r24, %m, 8;\n";
+  const std::string signed_quotients =
+      "shr.s32 %r25, %n, 31;\nshr.u32 %r25, %r25, 24;\nadd.s32 %r25, %n, %r25;\nshr.s32 %r23, %r25, 8;\n"
+      "shr.s32 %r26, %m, 31;\nshr.u32 %r26, %r26, 23;\nadd.s32 %r26, %m, %r26;\nshr.s32 %r24, %r26, 9;\n";
+  const std::string by_multiplication =
+      "mul.hi.u32 %r23, %n, -1431655765;\nshr.u32 %r23, %r23, 7;\nshr.u32 %r24, %m, 8;\n";
+  const std::string wide =
+      "mul.wide.u32 %d1, %n, -1431655765;\nshr.u64 %d1, %d1, 39;\ncvt.u32.u64 %r23, %d1;\nshr.u32 %r24, %m, 8;\n";
+  const std::string halves =
+      "add.s32 %r23, %n, -300;\nshr.u32 %r23, %r23, 9;\nadd.s32 %r24, %m, -200;\nshr.u32 %r24, %r24, 9;\n";
+  for (const std::string& parts : {quotients, signed_quotients, by_multiplication, wide, halves}) {
+    EXPECT_THAT(said(tiles(parts + "mul.lo.s32 %r22, %r23, %r24;\n")), ElementsAre("error tmem-column-bounds @store"));
+    EXPECT_THAT(said(tiles(parts + "min.s32 %r22, %r23, %r24;\nsub.s32 %r22, %r22, 3;\n")),
+                ElementsAre("error tmem-column-bounds @store"));
+  }
+}
+
+TEST(Reach, WhatNoScenarioComesToIsIncomplete) {
+  // No number is found that the hash of is this one.
+  const std::string hash =
+      "mul.lo.u32 %r20, %n, -1640531535;\nbrev.b32 %r20, %r20;\nxor.b32 %r20, %r20, %m;\n"
+      "popc.b32 %r21, %r20;\nmul.lo.u32 %r20, %r20, %r21;\nsetp.eq.u32 %p1, %r20, 12345;\n";
+  const Joint joint =
+      joint_of(ptx_kernel(begin(32) + hash + where("%p1", load("%tw", " // @load") + kWaitLoads) + end(32)));
+  ASSERT_EQ(joint.run.unreached.size(), 1u);
+  EXPECT_EQ(joint.run.unreached[0].instructions.size(), 2u);
+  EXPECT_THAT(said(ptx_kernel(begin(32) + hash + where("%p1", load("%tw", " // @load") + kWaitLoads) + end(32))),
+              ElementsAre("incomplete @load"));
+}
+
+TEST(Reach, ARegionBehindTwoFlagsIsAimedAt) {
+  // Neither flag alone leads there, and the one behind is asked only where the first is set.
+  const std::string text = ptx_kernel(
+      begin(32) + "and.b32 %r20, %n, 1;\nsetp.eq.u32 %p1, %r20, 1;\nand.b32 %r21, %m, 6;\nsetp.eq.u32 %p2, %r21, 4;\n" +
+      store("%tw+8") + kWaitStores + "@%p1 bra SECOND;\n" + store("%tw") + kWaitStores + store("%tw+4") + kWaitStores +
+      "bra OUT;\nSECOND:\n@%p2 bra THIRD;\n" + store("%tw+12") + kWaitStores + "bra OUT;\nTHIRD:\n" +
+      store("%tw+32", " // @store") + "OUT:\n" + end(32));
+  EXPECT_THAT(said(text), testing::Contains("error tmem-column-bounds @store"));
+}
+
+TEST(Reach, WhatOnlyConstantsLeadPastIsNoQuestion) {
+  const std::string never =
+      "mov.b32 %r20, 0;\nsetp.ne.u32 %p1, %r20, 0;\n" + where("%p1", load("%tw") + kWaitLoads) + end(32);
+  EXPECT_THAT(said(ptx_kernel(begin(32) + never)), IsEmpty());
+  // Code for a warp that the block does not have is one, once for all that it holds.
+  EXPECT_THAT(said(ptx_kernel(begin(32) + where("%w5", load("%tw", " // @load") + kWaitLoads) + end(32))),
+              ElementsAre("incomplete @load"));
+}
+
+TEST(Reach, AWaitThatIsMadeAgainIsNoRegionOfItsOwn) {
+  // The second wait comes only where the first one fails, which here it never does.
+  const std::string twice = std::string(
+                                "mbarrier.arrive.shared::cta.b64 _, [full];\n"
+                                "mbarrier.try_wait.parity.shared::cta.b64 %over, [full], 0;\n") +
+                            "@%over bra GONE;\n" + wait("full", "0") + "GONE:\n";
+  EXPECT_THAT(said(ptx_kernel(begin(32, init("full", 128)) + twice + end(32))), IsEmpty());
+}
+
+TEST(Conditions, BitsOfWhichNoneIsThereAreTwoConditions) {
+  // The columns are freed where either flag is 0; the accesses come where both are, however that is asked.
+  for (const std::string& both : {"or.b32 %r22, %r20, %r21;\nsetp.eq.s32 %p3, %r22, 0;\n",
+                                  "or.b32 %r22, %r21, %r20;\nsetp.ne.s32 %p4, %r22, 0;\nnot.pred %p3, %p4;\n"}) {
+    const std::string text = ptx_kernel(
+        where("%w0", "mov.u32 %r20, %n;\nmov.u32 %r21, %m;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra NONE;\n" +
+                         allocate("slot", 32) + "NONE:\n" + both + "ld.shared.b32 %ta, [slot];\n" +
+                         where("%p3", store("%ta") + kWaitStores) + "@%p1 bra END;\n" + release("%ta", 32) + "END:\n"));
+    EXPECT_THAT(said(text), IsEmpty());
+  }
+}
+
+TEST(Reach, AFunctionThatNothingCallsIsSaidOnce) {
+  std::string text = ptx_kernel(begin(32) + "mov.u64 %d1, helper;\nst.global.b64 [%out], %d1;\n" + end(32));
+  const std::string helper = ".func helper(.param .b32 at)\n{\n.reg .b32 %r<9>;\nld.param.b32 %r0, [at];\n" +
+                             std::string("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r0];\n") + kWaitLoads +
+                             "ret;\n}\n";
+  const size_t entry = text.find(".visible .entry");
+  text.insert(entry, helper);
+  EXPECT_THAT(said(text), IsEmpty());
+  report::Results results;
+  lint(std::make_shared<const ptx::SourceText>("k.ptx", text), Options{}, results);
+  EXPECT_THAT(results.assumptions,
+              ElementsAre(testing::HasSubstr("the address of helper is taken and nothing calls it")));
+}
+
+TEST(Conditions, ChecksAroundStoresOfResultsDecideNothing) {
+  // Forty stores to global memory, each behind a check of its own; all behind the wait for the results.
+  auto stores = [](const std::string& before) {
+    std::string out = load("%tw") + before;
+    for (unsigned n = 0; n < 40; ++n) {
+      const std::string at = std::to_string(4 * n);
+      out += "ld.global.u32 %r50, [%out+" + at + "];\nsetp.lt.u32 %p1, %r50, %n;\n" +
+             where("%p1", "st.global.b32 [%out+" + at + "], %r" + std::to_string(1 + n % 4) + ";\n");
+    }
+    return out;
+  };
+  const std::string filled = begin(32) + store("%tw") + kWaitStores;
+  EXPECT_EQ(joint_of(ptx_kernel(filled + stores(kWaitLoads) + end(32))).run.scenarios.size(), 1u);
+  EXPECT_THAT(said(ptx_kernel(filled + stores(kWaitLoads) + end(32))), IsEmpty());
+  // Ahead of the wait they say which lanes have used what they loaded.
+  EXPECT_GT(joint_of(ptx_kernel(filled + stores("") + kWaitLoads + end(32))).run.scenarios.size(), 10u);
 }
 
 // --- blocks that nothing states ---

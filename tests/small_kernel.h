@@ -200,7 +200,7 @@ inline Joint joint_of(const std::string& text, const cluster::JointSetting& sett
   out.module = std::make_unique<ptx::Module>(ptx::parse(std::make_shared<const ptx::SourceText>("k.ptx", text)));
   EXPECT_TRUE(out.module->errors.empty());
   out.analysis = std::make_unique<cluster::Analysis>(cluster::analyze(*out.module, 0, {}, {}));
-  out.run = cluster::run_jointly(*out.analysis->kernel, out.analysis->launch, setting);
+  out.run = cluster::run_jointly(*out.analysis->kernel, out.analysis->launch, out.analysis->warps, setting);
   return out;
 }
 

@@ -239,7 +239,8 @@ Outcome AccessOperations::commit(Execution& e) {
   w.knowledge.tick();
   const Arg* address_arg = scene_.arg(e.step, scene_.program.roles[e.step.roles].address);
   if (address_arg == nullptr) return Done{};
-  const auto target = decisions_.number(e.machine, e.machine.shared_address(*address_arg), e.lanes, 32, true);
+  const auto target =
+      decisions_.number(e.machine, e.machine.shared_address(*address_arg), e.lanes, 32, Decisions::Pick::kParameters);
   if (!target) return Unknown{e.instruction(), "the mbarrier that this commit arrives on is not known"};
   const CommitNumber number = state_.issuers.next_commit(state_.issuers.of(w.index, lane));
   // A commit tracks what its own thread issued before it (ISA 9.7.16.12).

@@ -5,23 +5,15 @@
 
 namespace tmemlint::cluster {
 
-std::vector<uint32_t> Analysis::unreached() const {
-  std::vector<bool> seen(kernel->module->instructions.size(), false);
-  for (const warp::WarpGraph& w : warps) {
-    for (size_t s = 0; s < w.reached.size(); ++s) {
-      if (w.reached[s]) seen[kernel->program->steps[s].instruction] = true;
-    }
-  }
+std::vector<uint32_t> Analysis::uncalled() const {
   std::vector<uint32_t> out;
-  // What no path leads to in a body that was laid out, such as code behind a branch that only constants decide, is no
-  // part of the kernel.
-  std::vector<bool> laid_out(seen.size(), false);
-  for (const kernel::Frame& frame : kernel->graph.frames) {
-    const ptx::Function& f = kernel->module->functions[frame.function];
-    std::fill(laid_out.begin() + f.first_instruction, laid_out.begin() + f.last_instruction, true);
-  }
-  for (uint32_t i : kernel->tcgen05) {
-    if (!seen[i] && (kernel->graph.reached[i] || !laid_out[i])) out.push_back(i);
+  for (uint32_t f : kernel->functions) {
+    const std::vector<kernel::Frame>& frames = kernel->graph.frames;
+    if (std::any_of(frames.begin(), frames.end(), [&](const kernel::Frame& frame) { return frame.function == f; }))
+      continue;
+    const ptx::Function& function = kernel->module->functions[f];
+    const auto first = std::lower_bound(kernel->tcgen05.begin(), kernel->tcgen05.end(), function.first_instruction);
+    if (first != kernel->tcgen05.end() && *first < function.last_instruction) out.push_back(f);
   }
   return out;
 }
@@ -48,7 +40,7 @@ Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions b
   out.launch.shape_is_guess = out.launch.shape_is_guess && depends_on_shape(kernel);
   SteppedLaunch stepped;
   stepped.followed = find_block(kernel, {out.launch, follow_warps(kernel, out.launch)});
-  stepped.joint = run_jointly(kernel, stepped.followed.launch, setting);
+  stepped.joint = run_jointly(kernel, stepped.followed.launch, stepped.followed.warps, setting);
   stepped = find_block_that_goes_on(kernel, std::move(stepped), setting);
   out.launch = stepped.followed.launch;
   out.warps = std::move(stepped.followed.warps);

@@ -21,8 +21,8 @@ struct Analysis {
   std::shared_ptr<const Joint> joint;  // nothing for a kernel without tcgen05 instructions
 
   bool has_tcgen05() const { return !kernel->tcgen05.empty(); }
-  // tcgen05 instructions that no warp's evaluation came to.
-  std::vector<uint32_t> unreached() const;
+  // Functions with tcgen05 instructions whose address the kernel takes, and that nothing in it calls.
+  std::vector<uint32_t> uncalled() const;
 };
 
 // `block` and `cluster`: what the command line states, for kernels that state none.

@@ -124,14 +124,14 @@ SteppedLaunch find_block_that_goes_on(const CompiledKernel& kernel, SteppedLaunc
   JointSetting usual = setting;  // says enough of most blocks, at a part of the cost
   usual.usual_only = true;
   const kernel::Launch like = first.followed.launch;
-  const bool usual_goes_on = !run_jointly(kernel, like, usual).short_of_warps;
+  const bool usual_goes_on = !run_jointly(kernel, like, first.followed.warps, usual).short_of_warps;
   std::optional<SteppedLaunch> better;
   unsigned tries = assumptions::kBlocksSteppedInFull;
   for (uint32_t threads : larger_blocks(kernel, first.followed)) {
     SteppedLaunch tried;
     tried.followed = follow_in_block(kernel, like, threads, assumptions::Id::kBlocksTriedForWaits);
-    if (run_jointly(kernel, tried.followed.launch, usual).short_of_warps) continue;
-    tried.joint = run_jointly(kernel, tried.followed.launch, setting);
+    if (run_jointly(kernel, tried.followed.launch, tried.followed.warps, usual).short_of_warps) continue;
+    tried.joint = run_jointly(kernel, tried.followed.launch, tried.followed.warps, setting);
     if (!tried.joint.short_of_warps) return tried;
     // Its usual scenario goes on, which is more than the first block's did.
     if (!usual_goes_on && !better) better = std::move(tried);

@@ -150,8 +150,8 @@ Outcome CopyOperations::copy(Execution& e) {
   const auto [first, last] = scene_.addresses_of(e.step);
   if (!e.meaning.copy.on_mbarrier || first == last) return Done{};
   e.warp.knowledge.tick();
-  const auto target =
-      decisions_.number(e.machine, e.machine.shared_address(*scene_.arg(e.step, last)), e.lanes, 32, true);
+  const auto target = decisions_.number(e.machine, e.machine.shared_address(*scene_.arg(e.step, last)), e.lanes, 32,
+                                        Decisions::Pick::kParameters);
   if (!target) return Unknown{e.instruction(), "the mbarrier that this copy completes on is not known"};
   const auto written = decisions_.number(e.machine, e.machine.shared_address(*scene_.arg(e.step, first)), e.lanes, 32);
   AsyncArrival a;

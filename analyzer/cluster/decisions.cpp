@@ -30,19 +30,19 @@ bool has_run_long(uint32_t rounds, uint32_t trips) {
 // --- numbers ---
 
 std::optional<uint64_t> Decisions::number(warp::Machine& machine, const Value& value, uint32_t lanes, unsigned width,
-                                          bool pick) {
+                                          Pick pick) {
   value::Terms& terms = scene_.terms;
   const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
   Value one = terms.lane(value, lane);
   if (one.base == 0) return value::truncate(one.number, width);
   auto numbers = terms.enumerate(one, lane, width, value::FactsFilter(terms, machine.facts));
-  if (!numbers) return pick ? pick_number(machine, one, width) : std::nullopt;
+  if (!numbers) return pick_number(machine, one, width, pick);
   if (numbers->size() > 1) {
     one = resolved(machine, one);
     numbers = terms.enumerate(one, lane, width, value::FactsFilter(terms, machine.facts));
   }
   if (numbers && numbers->size() == 1) return numbers->front();
-  return pick ? pick_number(machine, one, width) : std::nullopt;
+  return pick_number(machine, one, width, pick);
 }
 
 Value Decisions::resolved(warp::Machine& machine, const Value& value) {
@@ -63,8 +63,10 @@ Truth Decisions::truth_by_parameters(warp::Machine& machine, const Value& condit
   return machine.truth_of(resolved(machine, condition), lanes);
 }
 
-std::optional<uint64_t> Decisions::pick_number(warp::Machine& machine, const Value& value, unsigned width) {
-  if (!state_.model.of_parameters(value.base)) return std::nullopt;
+std::optional<uint64_t> Decisions::pick_number(warp::Machine& machine, const Value& value, unsigned width, Pick pick) {
+  if (pick == Pick::kNothing) return std::nullopt;
+  const bool of_parameters = state_.model.of_parameters(value.base);
+  if (!of_parameters && (pick == Pick::kParameters || !state_.model.of_words(value.base))) return std::nullopt;
   value::Terms& terms = scene_.terms;
   const uint64_t n = value::truncate(state_.model.number(value), width);
   const Value same = terms.apply({Op::kEq, static_cast<uint8_t>(width), false, 0}, value, Value::of(n));
@@ -73,6 +75,7 @@ std::optional<uint64_t> Decisions::pick_number(warp::Machine& machine, const Val
     if (t.term != 0) {
       state_.model.decide(t.term, !t.inverted);
       assume(terms, machine.facts, t.term, !t.inverted);
+      if (!of_parameters) note_guess(t.term);
     }
   }
   return n;
@@ -137,7 +140,11 @@ void Decisions::note_outcome(bool unusual, bool granted) {
 
 bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, Truth& t) {
   bool unusual = false;
-  const bool preferred = choose(w, block, &unusual);
+  bool preferred = choose(w, block, &unusual);
+  if (const auto& toward = scene_.policy.toward; toward && toward->block == block && !state_.differs) {
+    preferred = toward->way == 0;
+    unusual = true;
+  }
   bool first = preferred;
   if (t.term != 0 && (scene_.terms[t.term].uniformity != Uniformity::kLane || std::has_single_bit(t.unknown))) {
     first = take(machine, block, t, preferred);
@@ -147,9 +154,16 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   note_outcome(unusual, first == preferred);
   if (state_.nothing_new) return false;
   if (t.term == 0 || !state_.model.of_parameters(t.term)) note_guess(t.term);
-  if (!scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first))
-    scene_.terms.uses().count(assumptions::Id::kDecisionsOfAPath);
+  scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first);
   (first ? t.yes : t.no) |= t.unknown;
+  return true;
+}
+
+bool Decisions::decide_ahead() {
+  if (!scene_.policy.toward || !scene_.policy.toward->condition) return true;
+  const auto [term, truth] = *scene_.policy.toward->condition;
+  if (!state_.model.decide(term, truth)) return false;
+  assume(scene_.terms, state_.facts, term, truth);
   return true;
 }
 

@@ -12,11 +12,13 @@ class Decisions {
 public:
   explicit Decisions(Scene& scene) : scene_(scene), state_(scene.state.decisions) {}
 
+  // What of a value may be given the number that the model has for it: nothing, what is computed from parameters alone,
+  // or that and words of global memory. With words it is a guess: not for an address, which is right for few of them.
+  enum class Pick : uint8_t { kNothing, kParameters, kWords };
   // A value in a lane as a number of so many bits. Conditions that it is chosen by and that nothing has decided yet are
-  // decided the way the model has them. What is computed from parameters alone takes the number that the model has for
-  // them, if it may be `picked`.
+  // decided the way the model has them.
   std::optional<uint64_t> number(warp::Machine& machine, const value::Value& value, uint32_t lanes, unsigned width,
-                                 bool pick = false);
+                                 Pick pick = Pick::kNothing);
   // Decides the conditions that a value is chosen by, and gives what it is then.
   value::Value resolved(warp::Machine& machine, const value::Value& value);
   // The truth of a condition that several unknowns decide together: each of those that are conditions themselves is
@@ -28,6 +30,8 @@ public:
   // A branch of a warp's first group that is not known in some lanes: those lanes are sent one way or the other. False
   // where the scenario ends because it would show nothing new.
   bool decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, warp::Truth& t);
+  // Decides what the policy wants decided before all else. False where no numbers are found for that.
+  bool decide_ahead();
   // Which ways a branch on what is not known went: of a loop that asks at its top, before its first round.
   void note_ways(const WarpState& w, uint32_t block, const warp::Truth& t);
   TensorMemory::Decided decided() const { return {state_.ways.size(), state_.chose_trips && scene_.policy.trips == 0}; }
@@ -35,7 +39,7 @@ public:
 private:
   void decide_conditions(warp::Machine& machine, uint32_t term);
   void decide_condition(warp::Machine& machine, uint32_t term);
-  std::optional<uint64_t> pick_number(warp::Machine& machine, const value::Value& value, unsigned width);
+  std::optional<uint64_t> pick_number(warp::Machine& machine, const value::Value& value, unsigned width, Pick pick);
   std::optional<bool> choose_loop_way(const WarpState& w, uint32_t block, bool* unusual);
   bool choose(const WarpState& w, uint32_t block, bool* unusual);
   bool take(warp::Machine& machine, uint32_t block, const warp::Truth& t, bool first);

@@ -1,10 +1,12 @@
-// What is noted of the addresses of Tensor Memory over all scenarios, by instruction and warp.
+// What is noted over all scenarios: where warps came, and which addresses of Tensor Memory they touched, by instruction
+// and warp.
 #pragma once
 
 #include <bitset>
 #include <cstdint>
 #include <unordered_map>
 
+#include "analyzer/cluster/coverage.h"
 #include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
@@ -28,6 +30,7 @@ struct Footprints {
   static uint64_t key(uint32_t instruction, uint32_t warp) { return (uint64_t{instruction} << 32) | warp; }
   std::unordered_map<uint64_t, StartLanes> start_lanes;
   std::unordered_map<uint64_t, ColumnTrend> trends;
+  Coverage coverage;
 };
 
 }  // namespace tmemlint::cluster

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "analyzer/assumptions/assumptions.h"
@@ -14,21 +17,34 @@ namespace {
 
 // Branches and selections that are decided the other way, one scenario each.
 constexpr size_t kMostFlips = assumptions::kFlips;
+constexpr size_t kMostAimed = assumptions::kScenariosAimed;
 // What a further scenario may cost: so many times what the usual one took, and so many steps more.
 constexpr uint64_t kTimesUsual = assumptions::kTimesTheUsualCost;
 constexpr uint64_t kMoreThanUsual = assumptions::kStepsBesidesTheUsualCost;
+// What all together may cost where the usual one costs much.
+constexpr uint64_t kTimesUsualOfAll = assumptions::kTimesTheUsualCostOfAll;
+constexpr uint64_t kMostOfAll = assumptions::kMostStepsOfAllScenarios;
 
 // Runs the scenarios of a kernel: the usual one, then those that decide one thing another way.
 class Scenarios {
 public:
-  Scenarios(const KernelFacts& facts, const JointSetting& setting, uint32_t first_instruction)
-      : facts_(facts), setting_(setting), first_instruction_(first_instruction), uses_(facts.kernel.terms->uses()) {}
+  Scenarios(const KernelFacts& facts, const FollowedWarps& followed, const JointSetting& setting,
+            uint32_t first_instruction)
+      : facts_(facts),
+        followed_(followed),
+        setting_(setting),
+        first_instruction_(first_instruction),
+        uses_(facts.kernel.terms->uses()),
+        budget_(setting.step_budget) {}
 
   Joint run() {
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
     const Untried untried = run_flips(usual);
+    finish_postponed();
+    aim_at_unreached();
+    finish_postponed();
     note_what_was_left_out(usual, untried);
     return std::move(out_);
   }
@@ -75,6 +91,55 @@ private:
     return untried;
   }
 
+  // Scenarios that go where no other one came, each to one region: as the scenario that came to the branch before it,
+  // but for that branch.
+  void aim_at_unreached() {
+    if (setting_.usual_only) return;
+    const std::vector<bool> can_be_reached = reached_alone();
+    find_unreached_for_others(can_be_reached);
+    std::set<std::pair<uint32_t, size_t>> tried;
+    for (size_t aimed = 0;; ++aimed) {
+      out_.unreached = unreached_regions(facts_.kernel, facts_.branches, out_.footprints.coverage, can_be_reached);
+      const auto next = std::find_if(out_.unreached.begin(), out_.unreached.end(), [&](const UnreachedRegion& r) {
+        return !tried.contains({r.block, r.way});
+      });
+      if (next == out_.unreached.end() || unfinished_) return;
+      if (aimed == kMostAimed) {
+        uses_.count(assumptions::Id::kScenariosAimed);
+        return;
+      }
+      tried.insert({next->block, next->way});
+      left_ = std::max<size_t>(left_, 1);
+      run_one(policy_toward(*next));
+    }
+  }
+
+  void find_unreached_for_others(std::vector<bool> reached) {
+    reached.flip();
+    out_.for_others = unreached_regions(facts_.kernel, facts_.branches, out_.footprints.coverage, reached, true);
+  }
+
+  // By step, what some warp by itself came to.
+  std::vector<bool> reached_alone() const {
+    std::vector<bool> out(facts_.kernel.program->steps.size(), false);
+    for (const warp::WarpGraph& w : followed_) {
+      for (size_t s = 0; s < w.reached.size(); ++s) out[s] = out[s] || w.reached[s];
+    }
+    return out;
+  }
+
+  Policy policy_toward(const UnreachedRegion& region) const {
+    const Coverage::Branch& branch = out_.footprints.coverage.branches[region.block];
+    Policy p = policies_[branch.scenario];
+    p.occasions = Policy{}.occasions;
+    p.toward = {region.block, region.way, {}};
+    const value::Terms& terms = *facts_.kernel.terms;
+    const std::optional<value::Literal> condition = terms.literal_of(branch.condition);
+    if (condition && condition->term != 0 && Model(terms).of_parameters(condition->term))
+      p.toward->condition = {condition->term, condition->holds(region.way == 0)};
+    return p;
+  }
+
   // What the next scenario may cost: it must not use up the budget of all.
   uint64_t budget_of_next(uint64_t rest) const {
     if (usual_cost_ == 0) return rest;
@@ -82,27 +147,54 @@ private:
   }
 
   ScenarioResult run_one(const Policy& policy) {
-    if (spent_ >= setting_.step_budget || (setting_.usual_only && !out_.scenarios.empty())) {
+    if (spent_ >= budget_ || (setting_.usual_only && !out_.scenarios.empty())) {
       unfinished_ = true;
       return {};
     }
-    const uint64_t rest = setting_.step_budget - spent_ + 1;
+    const uint64_t rest = budget_ - spent_ + 1;
     const uint64_t most = budget_of_next(rest);
     if (left_ != 0) --left_;
-    ScenarioResult result =
-        run_scenario(facts_, {policy, setting_.log && out_.scenarios.empty(), most}, out_.footprints);
+    out_.footprints.coverage.scenario = static_cast<uint32_t>(policies_.size());
+    policies_.push_back(policy);
+    auto scenario =
+        std::make_unique<ScenarioUnderWay>(facts_, policy, setting_.log && out_.scenarios.empty(), out_.footprints);
+    scenario->go_on(most);
+    const uint64_t cost = scenario->state().cost();
+    spent_ += cost;
+    if (usual_cost_ == 0) set_usual_cost(cost, scenario->over_budget());
+    if (scenario->over_budget() && most == rest) unfinished_ = true;
+    if (!scenario->over_budget() || most == rest) return take_in(scenario->finish());
+    ScenarioResult so_far;
+    so_far.other_trips = scenario->state().decisions.other_trips;
+    postponed_.push_back(std::move(scenario));
+    uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
+    return so_far;
+  }
+
+  // A kernel of which one scenario costs much gets more for all of them.
+  void set_usual_cost(uint64_t cost, bool over_budget) {
+    usual_cost_ = cost;
+    if (!over_budget) budget_ = std::max(budget_, std::min(kTimesUsualOfAll * cost, kMostOfAll));
+  }
+
+  // Scenarios that took more than their share go on when all others have had theirs.
+  void finish_postponed() {
+    for (std::unique_ptr<ScenarioUnderWay>& scenario : postponed_) {
+      const uint64_t before = scenario->state().cost();
+      if (spent_ < budget_) scenario->go_on(before + budget_ - spent_);
+      spent_ += scenario->state().cost() - before;
+      if (scenario->over_budget()) ++cut_short_;
+      take_in(scenario->finish());
+    }
+    postponed_.clear();
+  }
+
+  ScenarioResult take_in(ScenarioResult result) {
     out_.short_of_warps = out_.short_of_warps || result.short_of_warps;
     if (out_.scenarios.empty()) {
       out_.log = std::move(result.lines);
     }
     out_.steps += result.steps;
-    spent_ += result.cost;
-    if (usual_cost_ == 0) usual_cost_ = result.cost;
-    if (result.over_budget && most == rest) unfinished_ = true;
-    if (result.over_budget && most != rest) {
-      ++cut_short_;
-      uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
-    }
     out_.asked += result.asked + result.uncertain.size();
     out_.decided += result.decided;
     for (warp::Uncertain& u : result.uncertain) note(u.instruction, std::move(u.reason));
@@ -138,7 +230,7 @@ private:
   void note_what_was_left_out(const ScenarioResult& usual, const Untried& untried) {
     std::vector<std::string> reasons;
     if (unfinished_) uses_.count(assumptions::Id::kStepsOfAllScenarios);
-    if (unfinished_) reasons.push_back("the budget of " + std::to_string(setting_.step_budget) + " steps was used up");
+    if (unfinished_) reasons.push_back("the budget of " + std::to_string(budget_) + " steps was used up");
     if (cut_short_ != 0 && !unfinished_) {
       reasons.push_back(std::to_string(cut_short_) + (cut_short_ == 1 ? " of them was" : " of them were") +
                         " cut short for the others");
@@ -162,21 +254,26 @@ private:
   void note(uint32_t instruction, std::string reason) { add_once(out_.uncertain, {instruction, std::move(reason)}); }
 
   const KernelFacts& facts_;
+  const FollowedWarps& followed_;
   const JointSetting setting_;
   const uint32_t first_instruction_;  // of those of tcgen05
   assumptions::Uses& uses_;
   Joint out_;
-  bool unfinished_ = false;  // the budget ended before the scenarios did
-  size_t left_ = 0;          // scenarios to come
-  unsigned cut_short_ = 0;   // scenarios that took more than their share
-  uint64_t spent_ = 0;       // of the budget
+  std::vector<Policy> policies_;  // by scenario
+  bool unfinished_ = false;       // the budget ended before the scenarios did
+  size_t left_ = 0;               // scenarios to come
+  unsigned cut_short_ = 0;        // scenarios that took more than their share
+  uint64_t budget_;               // of all scenarios
+  uint64_t spent_ = 0;            // of it
+  std::vector<std::unique_ptr<ScenarioUnderWay>> postponed_;
   KeySet observed_;
   uint64_t usual_cost_ = 0;  // of the budget, by the usual scenario
 };
 
 }  // namespace
 
-Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const JointSetting& setting) {
+Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const FollowedWarps& followed,
+                  const JointSetting& setting) {
   const KernelFacts facts(kernel, launch);
   const uint32_t first = kernel.tcgen05.empty() ? kNone : kernel.tcgen05.front();
   if (launch.ctas() > kMaxRanks && facts.uses_cluster) {
@@ -186,7 +283,7 @@ Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, co
         {first, "clusters of more than " + std::to_string(kMaxRanks) + " CTAs are not stepped together"});
     return out;
   }
-  return Scenarios(facts, setting, first).run();
+  return Scenarios(facts, followed, setting, first).run();
 }
 
 }  // namespace tmemlint::cluster

@@ -13,9 +13,11 @@
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/compiled_kernel.h"
+#include "analyzer/cluster/followed_warps.h"
 #include "analyzer/cluster/footprints.h"
 #include "analyzer/cluster/observation_log.h"
 #include "analyzer/cluster/observations.h"
+#include "analyzer/cluster/unreached.h"
 #include "analyzer/kernel/launch.h"
 #include "analyzer/warp/events.h"
 
@@ -29,9 +31,12 @@ struct Joint {
   std::deque<Observed> observed;
   Footprints footprints;
   std::vector<warp::Uncertain> uncertain;  // questions that could not be decided
-  std::vector<LogLine> log;                // of the first scenario
-  uint64_t asked = 0, decided = 0;         // questions: an access against another, a free or a round of a barrier
-  uint64_t steps = 0;                      // warp-instructions executed
+  // What no scenario came to though some warp by itself does; and what no warp of the launch comes to, because of where
+  // its threads stand. What only constants lead past is in neither.
+  std::vector<UnreachedRegion> unreached, for_others;
+  std::vector<LogLine> log;         // of the first scenario
+  uint64_t asked = 0, decided = 0;  // questions: an access against another, a free or a round of a barrier
+  uint64_t steps = 0;               // warp-instructions executed
   // Some scenario ends with a wait that nothing ends, which a block that is only a guess may be too small for.
   bool short_of_warps = false;
 };
@@ -43,6 +48,8 @@ struct JointSetting {
   bool usual_only = false;  // the first scenario and no other
 };
 
-Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const JointSetting& setting);
+// `followed`: the same warps one by one.
+Joint run_jointly(const CompiledKernel& kernel, const kernel::Launch& launch, const FollowedWarps& followed,
+                  const JointSetting& setting);
 
 }  // namespace tmemlint::cluster

@@ -80,8 +80,8 @@ std::variant<std::vector<MbarrierOperations::Asked>, Wait, Unknown> MbarrierOper
     const bool same = scene_.terms.uniform(o.address, rest) && scene_.terms.uniform(o.count, rest);
     const uint32_t group = same ? rest : lane;
     rest &= ~group;
-    const auto address = decisions_.number(e.machine, o.address, lane, 32, true);
-    const auto parity = decisions_.number(e.machine, o.count, lane, 32, true);
+    const auto address = decisions_.number(e.machine, o.address, lane, 32, Decisions::Pick::kParameters);
+    const auto parity = decisions_.number(e.machine, o.count, lane, 32, Decisions::Pick::kWords);
     if (!address) return Unknown{e.instruction(), "which mbarrier is waited on is not known"};
     if (!parity) return Unknown{e.instruction(), "the phase that is waited for is not known"};
     const auto at = static_cast<uint32_t>(*address);
@@ -213,7 +213,7 @@ Outcome MbarrierOperations::signal(Execution& e, const Operands& o) {
 
 Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t group, bool first) {
   const MbarrierAction action = e.meaning.mbarrier;
-  const auto address = decisions_.number(e.machine, o.address, group & (~group + 1), 32, true);
+  const auto address = decisions_.number(e.machine, o.address, group & (~group + 1), 32, Decisions::Pick::kParameters);
   if (!address) return Unknown{e.instruction(), "which mbarrier this is about is not known"};
   const auto at = static_cast<uint32_t>(*address);
   if (action == MbarrierAction::kInit) return init(e, o, group, at);

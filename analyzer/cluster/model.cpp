@@ -1,6 +1,7 @@
 #include "analyzer/cluster/model.h"
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/cluster/aim.h"
 
 #include <algorithm>
 #include <array>
@@ -22,13 +23,19 @@ constexpr size_t kMostLeaves = assumptions::kUnknownsOfADecision;
 constexpr size_t kMostPairs = assumptions::kPairsTried;
 constexpr size_t kMostRepairs = assumptions::kRepairsTried;
 constexpr size_t kMostApproaches = assumptions::kApproachesTried;
+constexpr uint32_t kMostAims = assumptions::kAimsTried;
+constexpr size_t kMostMended = assumptions::kDecisionsMended;
+// A size that is a multiple of every tile.
+constexpr uint64_t kLarge = assumptions::kLargeSize;
 
 }  // namespace
 
 bool Model::is_leaf(uint32_t term) const {
   const Term& t = (*terms_)[term];
   if (t.kind == TermKind::kSum) return false;
-  return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.args.size() > 4;
+  // What another lane holds is another number.
+  return t.kind != TermKind::kPure || t.operation.op == Op::kGeneric || t.operation.op == Op::kButterfly ||
+         t.args.size() > 4;
 }
 
 // Where a CTA stands and how many there are. A clock is taken to be like them: not negative.
@@ -40,6 +47,11 @@ bool Model::is_launch(uint32_t leaf) const {
 
 bool Model::is_size(uint32_t leaf) const {
   return is_launch(leaf) && value::kind_of((*terms_)[leaf].site) == UnknownKind::kLaunchSize;
+}
+
+// Where something stands among those that there are: the first one, unless a decision needs another.
+bool Model::is_position(uint32_t leaf) const {
+  return is_launch(leaf) && !is_size(leaf);
 }
 
 // Whether an unknown can be this number at all.
@@ -58,7 +70,7 @@ uint64_t Model::usual(uint32_t leaf) const {
   const Term& t = (*terms_)[leaf];
   if (t.width == 1) return 0;
   // The numbers of the first CTA, which always has work to do.
-  if (is_launch(leaf) && !is_size(leaf)) return 0;
+  if (is_position(leaf)) return 0;
   return (t.divisor ? 1 : assumptions::kUsualNumber) & ~t.zero_bits;
 }
 
@@ -226,11 +238,26 @@ std::vector<uint64_t> Model::candidates(uint32_t leaf, uint32_t term) {
 
 bool Model::of_parameters(uint32_t term) const {
   const std::vector<uint32_t> leaves = leaves_of(term);
-  return leaves.size() < kMostLeaves && std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) {
-           return (*terms_)[l].uniformity == value::Uniformity::kCta &&
-                  (is_launch(l) || ((*terms_)[l].kind == TermKind::kOpaque &&
-                                    value::kind_of((*terms_)[l].site) == UnknownKind::kParameter));
-         });
+  return leaves.size() < kMostLeaves &&
+         std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) { return is_parameter(l); });
+}
+
+bool Model::of_words(uint32_t term) const {
+  const std::vector<uint32_t> leaves = leaves_of(term);
+  const auto is_word = [&](uint32_t l) {
+    const Term& t = (*terms_)[l];
+    return t.uniformity == value::Uniformity::kCta && t.kind == TermKind::kOpaque &&
+           value::kind_of(t.site) == UnknownKind::kRunGlobal;
+  };
+  return leaves.size() < kMostLeaves &&
+         std::all_of(leaves.begin(), leaves.end(), [&](uint32_t l) { return is_parameter(l) || is_word(l); });
+}
+
+// Whether an unknown is a parameter or a number of the launch.
+bool Model::is_parameter(uint32_t leaf) const {
+  const Term& t = (*terms_)[leaf];
+  return t.uniformity == value::Uniformity::kCta &&
+         (is_launch(leaf) || (t.kind == TermKind::kOpaque && value::kind_of(t.site) == UnknownKind::kParameter));
 }
 
 // By how much the two sides of a comparison would have to change for it to have this truth; 0: it has. Nothing for
@@ -251,14 +278,16 @@ std::optional<uint64_t> Model::distance(uint32_t term, bool truth) {
   return miss < 0 ? 0 : static_cast<uint64_t>(miss);
 }
 
-// Tries with all unknowns 1, and with one of them another number: a condition on a product of sizes may need that.
-bool Model::from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
+// Tries with all unknowns one size, and with one of them another number: a condition on a product of sizes may need
+// that.
+bool Model::from_alike(uint64_t size, uint32_t term, bool truth, const std::vector<uint32_t>& leaves) {
   if (leaves.size() < 2) return false;
   const size_t before = changes_.size();
   uint64_t changed = 0;
   for (uint32_t leaf : leaves) {
-    if ((*terms_)[leaf].width == 1 || evaluate(leaf).number == 1 || ((*terms_)[leaf].zero_bits & 1) != 0) continue;
-    set(leaf, 1);
+    const Term& t = (*terms_)[leaf];
+    if (t.width == 1 || evaluate(leaf).number == size || (t.zero_bits & size) != 0 || is_position(leaf)) continue;
+    set(leaf, size);
     changed |= known_[leaf].leaves;
   }
   if (changed == 0) return false;
@@ -368,7 +397,31 @@ bool Model::search(uint32_t term, bool truth) {
   if (leaves.size() >= kMostLeaves) terms_->uses().count(assumptions::Id::kUnknownsOfADecision);
   Numbers numbers(leaves.size());
   return search_one(term, truth, leaves, numbers) || search_repairs(term, truth, leaves, numbers) ||
-         from_ones(term, truth, leaves) || approach(term, truth, leaves) || search_pairs(term, truth, leaves, numbers);
+         search_aims(term, truth) || from_alike(1, term, truth, leaves) || approach(term, truth, leaves) ||
+         search_pairs(term, truth, leaves, numbers) || from_alike(kLarge, term, truth, leaves);
+}
+
+// What is wanted goes down to the unknowns; a decision that the new numbers break is mended the same way, by other
+// unknowns.
+bool Model::search_aims(uint32_t term, bool truth) {
+  const size_t before = changes_.size();
+  for (uint32_t plan = 0; plan < kMostAims; ++plan) {
+    Aim aim(*this, plan);
+    bool fits = aim.at_truth(term, truth) && !aim.repeats();
+    for (size_t mended = 0; fits && mended <= kMostMended; ++mended) {
+      ++attempts;
+      if (holds(term) != truth) break;
+      uint64_t changed = 0;
+      for (size_t n = before; n < changes_.size(); ++n) changed |= known_[changes_[n].first].leaves;
+      const auto broken =
+          std::find_if(decisions_.begin(), decisions_.end(), [&](const auto& d) { return !keeps(d, changed); });
+      if (broken == decisions_.end()) return true;
+      fits = aim.at_truth(broken->first, broken->second);
+    }
+    take_back(before);
+  }
+  terms_->uses().count(assumptions::Id::kAimsTried);
+  return false;
 }
 
 // Sizes and counts are not negative; what no such number satisfies may take others. `numbers` are set here.

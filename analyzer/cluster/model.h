@@ -32,12 +32,15 @@ public:
   std::vector<uint32_t> leaves_of(uint32_t term) const;
   // Whether a value is computed from kernel parameters and the launch alone.
   bool of_parameters(uint32_t term) const;
+  // The same, or from words of global memory that are the same for all threads that read them.
+  bool of_words(uint32_t term) const;
   uint64_t number(const value::Value& value) {
     known_.grow(terms_->size());
     return evaluate(value);
   }
 
 private:
+  friend class Aim;
   // The number of a term, remembered (memoised): right until one of the unknowns that the term is computed from gets
   // another number.
   struct Known {
@@ -56,6 +59,7 @@ private:
   bool search(uint32_t term, bool truth);
   bool search_one(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, Numbers& numbers);
   bool search_repairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
+  bool search_aims(uint32_t term, bool truth);
   bool search_pairs(uint32_t term, bool truth, const std::vector<uint32_t>& leaves, const Numbers& numbers);
   void set(uint32_t leaf, uint64_t number);
   void put(uint32_t leaf, uint64_t number);
@@ -64,7 +68,7 @@ private:
   bool agrees(uint32_t term, bool truth, uint64_t changed);
   bool attempt(uint32_t leaf, uint64_t number, uint32_t term, bool truth, uint64_t changed = 0);
   std::optional<uint64_t> distance(uint32_t term, bool truth);
-  bool from_ones(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
+  bool from_alike(uint64_t size, uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   bool approach(uint32_t term, bool truth, const std::vector<uint32_t>& leaves);
   void add_decision(uint32_t term, bool truth);
   void forget_decisions(size_t from);
@@ -74,7 +78,9 @@ private:
   bool is_leaf(uint32_t term) const;
   bool is_negative(uint32_t leaf, uint64_t number) const;
   bool is_launch(uint32_t leaf) const;
+  bool is_parameter(uint32_t leaf) const;
   bool is_size(uint32_t leaf) const;
+  bool is_position(uint32_t leaf) const;
   bool can_be(uint32_t leaf, uint64_t number) const;
   bool is_plausible(uint32_t leaf, uint64_t number) const;
 

@@ -46,12 +46,8 @@ public:
   void add_uncertain(uint32_t instruction, std::string reason) {
     uncertain_.push_back({instruction, std::move(reason)});
   }
-  // A decision of the scenario. Those beyond kMostDecisions are not kept for a finding's path; false for them.
-  bool add_decision(uint32_t branch, bool taken) {
-    const bool kept = decisions_.size() < kMostDecisions;
-    if (kept) decisions_.push_back({branch, taken});
-    return kept;
-  }
+  // A decision of the scenario.
+  void add_decision(uint32_t branch, bool taken) { decisions_.push_back({branch, taken}); }
   // `text` makes what the line says: only where there is a log.
   template <typename F>
   void add_line(const WarpId& warp, uint32_t instruction, F&& text, int32_t columns = 0) {
@@ -85,7 +81,6 @@ public:
   uint64_t decided() const { return decided_; }
 
 private:
-  static constexpr size_t kMostDecisions = assumptions::kDecisionsOfAPath;
   static constexpr size_t kMostLines = assumptions::kLinesOfALog;
 
   std::deque<Observed> observed_;

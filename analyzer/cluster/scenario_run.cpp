@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/cluster/decisions.h"
 #include "analyzer/cluster/ending.h"
 #include "analyzer/cluster/scheduler.h"
 
@@ -114,6 +115,11 @@ ScenarioUnderWay::ScenarioUnderWay(const ScenarioUnderWay& other)
 
 void ScenarioUnderWay::go_on(uint64_t budget) {
   if (progress_.over()) return;
+  if (state_.steps == 0 && !Decisions(scene_).decide_ahead()) {
+    state_.decisions.nothing_new = true;
+    progress_.open = true;
+    return;
+  }
   progress_ = Scheduler(scene_, budget).run();
 }
 
@@ -142,12 +148,6 @@ ScenarioResult ScenarioUnderWay::finish() {
   out.steps = state_.steps;
   out.cost = state_.cost();
   return out;
-}
-
-ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints) {
-  ScenarioUnderWay scenario(facts, setting.policy, setting.log, footprints);
-  scenario.go_on(setting.budget);
-  return scenario.finish();
 }
 
 }  // namespace tmemlint::cluster

@@ -12,12 +12,6 @@
 
 namespace tmemlint::cluster {
 
-struct ScenarioSetting {
-  Policy policy;
-  bool log = false;
-  uint64_t budget = 0;  // warp-instructions, deciding included
-};
-
 struct ScenarioResult {
   Scenario scenario;
   std::deque<Observed> observed;
@@ -45,6 +39,8 @@ public:
   // Until it ends, or has cost so many warp-instructions in all, deciding included.
   void go_on(uint64_t budget);
   const RunState& state() const { return state_; }
+  // Whether it stopped for its budget alone, and can go on with a larger one.
+  bool over_budget() const { return progress_.over_budget; }
   // How it ended. Nothing can be done with it behind that.
   ScenarioResult finish();
 
@@ -54,7 +50,5 @@ private:
   Scene scene_;
   Progress progress_;
 };
-
-ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints);
 
 }  // namespace tmemlint::cluster

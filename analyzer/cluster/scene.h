@@ -48,7 +48,9 @@ struct Scene {
         policy(p),
         state(s),
         log(s.log),
-        footprints(f) {}
+        footprints(f) {
+    footprints.coverage.prepare(program);
+  }
 
   const KernelFacts& facts;
   const CompiledKernel& kernel;

@@ -234,6 +234,7 @@ Outcome Scheduler::execute_event(Execution& e) {
   const Truth guard = e.machine.guard_of(e.step);
   e.lanes = guard.yes | guard.unknown;
   if (e.lanes == 0) return Done{};
+  scene_.footprints.coverage.executed[e.number] = true;
   const bool asks =
       e.meaning.action == Action::kMbarrier && (e.meaning.mbarrier == program::MbarrierAction::kTestWait ||
                                                 e.meaning.mbarrier == program::MbarrierAction::kTryWait);
@@ -390,6 +391,7 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   const uint32_t lanes = machine.active;
   LaneGroups groups(scene_, w);
   if (const uint32_t to = w.groups.size() == 1 ? only_way(machine, b) : kNone; to != kNone) {
+    if (block.successors.size() > 1) scene_.footprints.coverage.note_way(b, block.successors[0] == to ? 0 : 1);
     w.groups.front().at = warp::waiting_at(scene_.kernel.graph, b, to, lanes);
     groups.begin_block();
     return;
@@ -438,6 +440,10 @@ bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_
     return false;
   }
   if (p.base != 0) decisions_.note_ways(w, b, t);
+  Coverage& coverage = scene_.footprints.coverage;
+  if (t.yes != 0) coverage.note_way(b, 0);
+  if (t.no != 0) coverage.note_way(b, 1);
+  if (p.base != 0) coverage.branches[b].condition = p;
   LaneGroups groups(scene_, w);
   groups.go_to(rest, b, block.successors[0], t.yes);
   groups.go_to(rest, b, block.successors[1], t.no);
@@ -455,7 +461,10 @@ bool Scheduler::branch_by_index(WarpState& w, warp::Machine& machine, uint32_t b
     const Value one = scene_.terms.lane(index, l);
     if (one.base != 0) continue;
     const uint64_t n = value::truncate(one.number, 32);
-    if (n < block.successors.size()) groups.go_to(rest, b, block.successors[n], 1u << l);
+    if (n < block.successors.size()) {
+      groups.go_to(rest, b, block.successors[n], 1u << l);
+      scene_.footprints.coverage.note_way(b, n);
+    }
     left &= ~(1u << l);
   }
   if (left == 0) return true;

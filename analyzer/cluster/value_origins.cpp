@@ -43,6 +43,39 @@ bool is_computation(Action action) {
   return false;
 }
 
+// Whether a special register says which thread of its block, or which CTA of its cluster, it is read in.
+bool is_place(program::Special what) {
+  using program::Special;
+  switch (what) {
+    case Special::kThread:
+    case Special::kLane:
+    case Special::kWarp:
+    case Special::kClusterRank:
+    case Special::kCtaInCluster:
+      return true;
+    case Special::kBlockSize:
+    case Special::kWarpCount:
+    case Special::kWarpSize:
+    case Special::kLanesEqual:
+    case Special::kLanesBelow:
+    case Special::kLanesUpTo:
+    case Special::kLanesAbove:
+    case Special::kLanesFrom:
+    case Special::kClusterCtas:
+    case Special::kClusterShape:
+    case Special::kExplicitCluster:
+    case Special::kCta:
+    case Special::kGridSize:
+    case Special::kCluster:
+    case Special::kGridClusters:
+    case Special::kSmCount:
+    case Special::kTime:
+    case Special::kOther:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 ValueOrigins::ValueOrigins(const program::Program& program)
@@ -55,6 +88,24 @@ ValueOrigins::ValueOrigins(const program::Program& program)
 }
 
 void ValueOrigins::collect(uint32_t reg, std::set<uint64_t>& out) const {
+  walk(reg, [&](const Step& step, uint32_t r) {
+    if (!computes(step)) out.insert(origin(step, r));
+  });
+}
+
+bool ValueOrigins::of_place(uint32_t reg) const {
+  bool found = false;
+  walk(reg, [&](const Step& step, uint32_t) {
+    for (unsigned n = step.destinations; n < step.argument_count; ++n) {
+      const Arg& a = program_.args[step.first_arg + n];
+      found = found || (a.kind == Arg::Kind::kSpecial && is_place(program_.specials[a.ref].what));
+    }
+  });
+  return found;
+}
+
+template <typename F>
+void ValueOrigins::walk(uint32_t reg, F&& f) const {
   std::vector<bool> seen(writers_.size(), false);
   std::vector<uint32_t> work{reg};
   while (!work.empty()) {
@@ -64,11 +115,8 @@ void ValueOrigins::collect(uint32_t reg, std::set<uint64_t>& out) const {
     seen[r] = true;
     for (const uint32_t s : writers_[r]) {
       const Step& step = program_.steps[s];
-      if (!computes(step)) {
-        out.insert(origin(step, r));
-        continue;
-      }
-      each(step, false, [&](const Arg& a) { work.push_back(a.ref); });
+      f(step, r);
+      if (computes(step)) each(step, false, [&](const Arg& a) { work.push_back(a.ref); });
     }
   }
 }

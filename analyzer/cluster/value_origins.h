@@ -15,8 +15,14 @@ public:
   // Adds what a register may be computed from: registers that loads and the like write, and parameters. Loads of one
   // parameter are one origin.
   void collect(uint32_t reg, std::set<uint64_t>& out) const;
+  // Whether it may be computed from the place of a thread or a CTA in its block or cluster.
+  bool of_place(uint32_t reg) const;
 
 private:
+  // Calls `f` with each step that a register may be computed by, through computations, and the register it writes
+  // there.
+  template <typename F>
+  void walk(uint32_t reg, F&& f) const;
   bool computes(const program::Step& step) const;
   uint64_t origin(const program::Step& step, uint32_t reg) const;
   template <typename F>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::program {
 
 using kernel::Block;
@@ -32,12 +34,39 @@ LoadUses::LoadUses(const Operands& operands, Program& program) : operands_(opera
     }
   }
   any_ = !program.loads.empty();
+  find_pending();
   for (bool changed = any_; changed;) {
     changed = false;
     for (const Block& block : graph.blocks) {
       for (uint32_t i = block.first; i < block.last; ++i) {
         if (operands.meaning(i).is_move_like) changed = pass_on(block.frame, i) || changed;
       }
+    }
+  }
+}
+
+bool LoadUses::pending_after(uint32_t instruction, bool before) const {
+  const Meaning& m = operands_.meaning(instruction);
+  if (m.action != Action::kTcgen05) return before;
+  return m.is_tensor_load() || (before && !ptx::effects_of(m.form).drains_loads);
+}
+
+// Forward over the graph: pending on some path.
+void LoadUses::find_pending() {
+  const kernel::Graph& graph = operands_.graph();
+  pending_.assign(graph.blocks.size(), false);
+  if (!any_) return;
+  std::vector<bool> done(graph.blocks.size(), false);
+  std::vector<uint32_t> work{0};
+  for (size_t n = 0; n < work.size(); ++n) {
+    const uint32_t b = work[n];
+    done[b] = true;
+    bool pending = pending_[b];
+    for (uint32_t i = graph.blocks[b].first; i < graph.blocks[b].last; ++i) pending = pending_after(i, pending);
+    for (uint32_t next : graph.blocks[b].successors) {
+      if (done[next] && (pending_[next] || !pending)) continue;
+      pending_[next] = pending_[next] || pending;
+      work.push_back(next);
     }
   }
 }

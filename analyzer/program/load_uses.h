@@ -16,6 +16,10 @@ public:
   LoadUses(const Operands& operands, Program& program);
 
   bool any() const { return any_; }
+  // Whether a load may be pending at the begin of a block: issued on some path to it, and not waited for since. Where
+  // none is, who uses or writes a register decides nothing.
+  bool pending_at(uint32_t block) const { return pending_[block]; }
+  bool pending_after(uint32_t instruction, bool before) const;
   // Whether an instruction uses what a load delivers, or writes a register that a load writes.
   bool touches(uint32_t frame, uint32_t instruction) const;
   // The registers of an instruction that may hold what a load delivered. A move only passes them on, uses nothing.
@@ -28,11 +32,13 @@ public:
   const std::vector<std::vector<uint32_t>>& written() const { return written_; }
 
 private:
+  void find_pending();
   bool pass_on(uint32_t frame, uint32_t instruction);
 
   const Operands& operands_;
   bool any_ = false;
   std::vector<std::vector<uint32_t>> held_, written_;
+  std::vector<bool> pending_;  // by block
 };
 
 // The steps that say so: Step::Kind::kUse and kOverwrite.

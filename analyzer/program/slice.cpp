@@ -52,8 +52,11 @@ private:
     const Block& block = graph_.blocks[b];
     if ((!out_.control.can_exit[b] || out_.control.after[b] == kNone) && block.successors.size() > 1) need_branch(b);
     if (block.ending == Ending::kExit || block.call != Block::Call::kNone) need_block(b);
+    bool pending = loads_.pending_at(b);
     for (uint32_t i = block.first; i < block.last; ++i) {
       const Meaning& m = meaning(i);
+      const bool touches = pending && loads_.touches(block.frame, i);
+      pending = loads_.pending_after(i, pending);
       if (is_event(m)) {
         need_event(block.frame, i, m);
         need_block(b);
@@ -61,7 +64,7 @@ private:
         continue;
       }
       if (m.action == Action::kStore) stores_.push_back({block.frame, i, b});
-      if (loads_.any() && loads_.touches(block.frame, i)) need_block(b);
+      if (touches) need_block(b);
     }
     if (block.call == Block::Call::kEnter || block.call == Block::Call::kLeave) need_call(block);
   }

@@ -94,6 +94,25 @@ std::optional<Value> simplify_select(Arithmetic& terms, Operation o, const Value
   return std::nullopt;
 }
 
+// Bits of two numbers of which none is there, or flags of any width: two conditions.
+std::optional<Value> simplify_equal_of_bits(Arithmetic& terms, Operation o, const Value& left, uint64_t right) {
+  const Term& t = terms[left.base];
+  if (left.number != 0 || t.kind != TermKind::kPure || t.operation.width != o.width) return std::nullopt;
+  if (t.operation.op != Op::kOr && t.operation.op != Op::kAnd && t.operation.op != Op::kXor) return std::nullopt;
+  const Value sides[2] = {t.args[0], t.args[1]};
+  const auto is = [&](const Value& v, uint64_t n) { return terms.apply(o, v, Value::of(n)); };
+  const auto is_flag = [&](const Value& v) {
+    return v.same_in_lanes() && terms.store().zero_bits(v, 0) == ~uint64_t{1};
+  };
+  const Operation both = operation(Op::kAnd, 1);
+  if (t.operation.op == Op::kOr && right == 0) return terms.apply(both, is(sides[0], 0), is(sides[1], 0));
+  if (!is_flag(sides[0]) || !is_flag(sides[1])) return std::nullopt;
+  if (t.operation.op == Op::kXor && right == 0) return terms.apply(o, sides[0], sides[1]);
+  if (t.operation.op != Op::kAnd || right > 1) return std::nullopt;
+  const Value all = terms.apply(both, is(sides[0], 1), is(sides[1], 1));
+  return right == 1 ? all : terms.apply(operation(Op::kNot, 1), all);
+}
+
 std::optional<Value> simplify_equal(Arithmetic& terms, Operation o, const Value* a) {
   const unsigned w = o.width;
   const uint64_t all = truncate(~uint64_t{0}, w);
@@ -107,6 +126,7 @@ std::optional<Value> simplify_equal(Arithmetic& terms, Operation o, const Value*
     left = terms.scale(left, ~uint64_t{0}, w);
     right = truncate(~right + 1, w);
   }
+  if (const std::optional<Value> of_bits = simplify_equal_of_bits(terms, o, left, right)) return of_bits;
   if (a[1] == Value::of(right) && a[0] == left) {
     const uint64_t ones = ~terms[left.base].zero_bits;
     if ((right & ~ones) != 0 && (terms[left.base].kind != TermKind::kSum || w >= 32)) {
