@@ -1,8 +1,10 @@
-// What is noted of the addresses of Tensor Memory over all scenarios, by instruction and warp.
+// What is noted over all scenarios: of the addresses of Tensor Memory by instruction and warp, and of the mbarriers
+// that instructions arrive on.
 #pragma once
 
 #include <bitset>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 
 #include "analyzer/ptx/effects.h"
@@ -28,6 +30,7 @@ struct Footprints {
   static uint64_t key(uint32_t instruction, uint32_t warp) { return (uint64_t{instruction} << 32) | warp; }
   std::unordered_map<uint64_t, StartLanes> start_lanes;
   std::unordered_map<uint64_t, ColumnTrend> trends;
+  std::unordered_map<uint32_t, std::set<uint32_t>> arrivals;  // by instruction: shared addresses of mbarriers
 };
 
 }  // namespace tmemlint::cluster

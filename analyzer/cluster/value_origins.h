@@ -15,6 +15,11 @@ public:
   // Adds what a register may be computed from: registers that loads and the like write, and parameters. Loads of one
   // parameter are one origin.
   void collect(uint32_t reg, std::set<uint64_t>& out) const;
+  // Whether an address of a step is computed from a register that counts up in a loop: one that is computed there from
+  // what it was itself the round before.
+  bool address_counts_in(uint32_t step, const kernel::Loop& loop) const;
+  // Whether an address of a step and a register are computed from the same parameter.
+  bool address_shares_parameter(uint32_t step, uint32_t reg) const;
 
 private:
   bool computes(const program::Step& step) const;
