@@ -9,7 +9,9 @@ using cluster::WaitKind;
 using warp::Uncertain;
 
 HangMeaning judge(const Hang& hang, uint32_t threads) {
-  if (policy_alone_causes(hang) || hang.blocked.empty()) return {};
+  if (hang.blocked.empty()) return {};
+  const bool by_flip = hang.has_barrier && hang.flip_decides && !hang.zero_trips;
+  if (policy_alone_causes(hang) && !by_flip) return {};
   const auto uninitialised = std::find_if(hang.blocked.begin(), hang.blocked.end(),
                                           [](const Hang::Blocked& b) { return b.kind == WaitKind::kMbarrierInit; });
   if (uninitialised != hang.blocked.end())
@@ -29,6 +31,8 @@ HangMeaning judge(const Hang& hang, uint32_t threads) {
     return Uncertain{wait, "this wait is never satisfied in a CTA of " + std::to_string(threads) +
                                " threads, which was assumed; give --block"};
   }
+  // Whatever is guessed another way, the arrival cannot come.
+  if (hang.has_barrier && (hang.never_arrives || by_flip)) return NeverSatisfied{};
   if (hang.guessed_data)
     return Uncertain{first, "no warp can go on from here in a scenario that guesses what is not known"};
   if (!hang.has_barrier) return Uncertain{first, "no warp can go on from here: this wait is never satisfied"};

@@ -36,6 +36,10 @@ void check_mbarrier_count(Context& context) {
     const auto& hang = p.as<cluster::Hang>();
     Draft d = draft(p, report::Level::kWarning,
                     never_ends(hang, warp_text(p.warp)) + ": the wait never ends, and no other warp can go on either");
+    if (hang.flip_decides && hang.flipped != kNone) {
+      d.message += std::string(", where the branch that is shown ") + (hang.flipped_taken ? "is" : "is not") + " taken";
+      d.related.emplace_back(hang.flipped, "this branch");
+    }
     d.related.emplace_back(p.other, "waits here");
     const uint32_t last = hang.all_arrived ? hang.announced : hang.last_arrival;
     if (last != kNone) d.related.emplace_back(last, hang.all_arrived ? "announced here" : "the last arrival");

@@ -76,6 +76,11 @@ private:
         continue;
       }
       if (contradicts && p.kind == ProblemKind::kLeftAllocated) continue;
+      if (scenario.gives_up && !shows_what_was_not_waited_for(p.kind)) continue;
+      if (needs_the_loop(p, scenario)) {
+        out_.uses.count(assumptions::Id::kZeroTrips);
+        continue;
+      }
       add(p);
     }
   }
@@ -122,6 +127,20 @@ private:
 
   static bool is_let_idle(const Scenario& scenario) { return scenario.idle && !scenario.usual; }
   static bool is_doubtful(const Problem& p) { return p.shown_by->doubtful && !traits_of(p.kind).of_one_warp; }
+
+  // Where a poll gives up, what goes on without its phase is looked at. That the protocol as a whole is broken then, is
+  // known.
+  static bool shows_what_was_not_waited_for(ProblemKind kind) {
+    return kind == ProblemKind::kNotComplete || kind == ProblemKind::kUnordered || kind == ProblemKind::kOverlap;
+  }
+
+  // Whether a problem is seen only because parameters let a loop run no time. That the loop runs is the kernel's own
+  // contract: what it does, its waits and commits too, is there for what comes behind it.
+  static bool needs_the_loop(const Problem& p, const Scenario& scenario) {
+    if (p.shown_by == nullptr || p.shown_by->decided < scenario.zero_trips_from) return false;
+    return !traits_of(p.kind).about_allocation && !traits_of(p.kind).of_one_warp &&
+           p.kind != ProblemKind::kUninitialized;
+  }
 
   void add(const Problem& p) {
     const auto [known, fresh] = by_key_.try_emplace(key_of(p), out_.all.size());

@@ -21,6 +21,23 @@ std::string missing_text(const warp::WarpGraph& w, const warp::Event& e, std::st
   return out + "a condition that differs between lanes leads to it";
 }
 
+// Whether the lanes that an event lacks left the others only where a bound that is the same in all threads cuts through
+// the warp: kernels may be launched with such numbers only that it never does.
+bool rests_on_a_bound(const warp::WarpGraph& w, const warp::Event& e) {
+  bool at_a_bound = false;
+  uint32_t lanes = e.lanes;
+  for (uint32_t n = e.node; n != kNone; n = w.nodes[n].from) {
+    const warp::Node& node = w.nodes[n];
+    if ((node.lanes & ~lanes) != 0) {
+      if (!node.parts_at_a_bound) return false;
+      at_a_bound = true;
+    }
+    lanes |= node.lanes;
+    if (lanes == w.lanes) return at_a_bound;
+  }
+  return false;
+}
+
 void check_warp(Context& context, const warp::WarpGraph& w) {
   // Collectives in one stretch of code, or after the same exit, have one cause: the first is reported, the others are
   // places beside it.
@@ -46,6 +63,10 @@ void check_warp(Context& context, const warp::WarpGraph& w) {
       Draft d;
       d.at = e.instruction;
       d.message = missing_text(w, e, name);
+      if (rests_on_a_bound(w, e)) {
+        d.level = report::Level::kWarning;
+        d.message += ", unless the bound that decides it never lies within a warp";
+      }
       d.warp = &w;
       d.node = e.node;
       drafts.push_back(std::move(d));

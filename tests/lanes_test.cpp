@@ -12,7 +12,7 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 
 const std::string kStore = store("%tw", " // @st") + kWaitStores;
-const char* const kApart = "error tmem-warp-collective @st";
+const auto kApart = ::testing::EndsWith(" tmem-warp-collective @st");
 
 // Stores to Tensor Memory where %p1 holds.
 std::vector<std::string> where_it_holds(const std::string& condition) {
@@ -68,6 +68,16 @@ TEST(ThreadIndexAgainst, AMultipleOfTheWarp) {
       EXPECT_THAT(against(blocks, "setp.gt"), Contains(kApart)) << type << value;
     }
   }
+}
+
+TEST(ThreadIndexAgainst, ABoundThatMayBeAMultipleOfTheWarp) {
+  auto against = [](const std::string& bound) { return where_it_holds(bound + "setp.lt.s32 %p1, %t, %r9;\n"); };
+  EXPECT_THAT(against("shl.b32 %r9, %n, 4;\n"), Contains("warning tmem-warp-collective @st"));
+  EXPECT_THAT(against("mov.b32 %r9, %n;\n"), Contains("warning tmem-warp-collective @st"));
+  // 16 * n + 8 is none.
+  EXPECT_THAT(against("shl.b32 %r9, %n, 4;\nadd.s32 %r9, %r9, 8;\n"), Contains("error tmem-warp-collective @st"));
+  // Nor is the number of a lane.
+  EXPECT_THAT(where_it_holds("setp.eq.s32 %p1, %t, %n;\n"), Contains("error tmem-warp-collective @st"));
 }
 
 TEST(ThreadIndexAgainst, AMultipleFromTheMiddleOfAWarp) {

@@ -279,6 +279,137 @@ TEST(Conditions, ChecksAroundStoresOfResultsDecideNothing) {
 
 // --- blocks that nothing states ---
 
+// --- scenarios that no launch has ---
+
+// A table of 128 words lies before the slot that the alloc writes; it is filled while other warps may still read that.
+std::string table_before_slot(const std::string& entries) {
+  return ptx_kernel(where("%w0", allocate("tile_a+512", 32)) + join() +
+                    "ld.shared.b32 %ta, [tile_a+512];\nshl.b32 %tw, %w, 21;\nadd.u32 %tw, %tw, %ta;\n"
+                    "mov.u32 %r20, %t;\nsetp.ge.u32 %p1, %r20, " +
+                    entries +
+                    ";\n@%p1 bra FILLED;\nFILL:\nld.global.u32 %r21, [%out];\nmov.u32 %r22, tile_a;\n"
+                    "mad.lo.u32 %r22, %r20, 4, %r22;\nst.shared.u32 [%r22], %r21; // @fill\n"
+                    "add.u32 %r20, %r20, 128;\nsetp.lt.u32 %p1, %r20, " +
+                    entries + ";\n@%p1 bra FILL;\nFILLED:\n" + join() +
+                    "ld.shared.u32 %r5, [tile_a];\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%tw], {%r5};\n" +
+                    kWaitStores + end(32));
+}
+
+TEST(RoomOfAnArray, OfATableWhoseLengthIsAParameter) {
+  EXPECT_THAT(said(table_before_slot("%n")), IsEmpty());
+  EXPECT_THAT(said(table_before_slot("128")), IsEmpty());
+  EXPECT_THAT(said(table_before_slot("256")), testing::Contains("error tmem-slot-race @fill"));
+}
+
+// Mbarriers of %n stages, at most four of which there is room for: those that say that a stage is full at `ring`, those
+// that it is empty behind them. Warp 0 fills the stages, warp 1 reads them.
+std::string stages_by_parameter() {
+  const std::string stage =
+      "mov.u32 %r30, ring;\nmad.lo.u32 %r30, %r21, 8, %r30;\nadd.u32 %r31, %r30, 32;\nxor.b32 %r23, %r22, 1;\n";
+  const std::string next =
+      "add.u32 %r20, %r20, 1;\nadd.u32 %r21, %r21, 1;\nsetp.eq.u32 %p2, %r21, %n;\nselp.b32 %r24, 1, 0, %p2;\n"
+      "xor.b32 %r22, %r22, %r24;\nselp.b32 %r21, 0, %r21, %p2;\nsetp.lt.u32 %p1, %r20, %m;\n";
+  const std::string inits =
+      "mov.b32 %r20, 0;\nINIT:\nmov.u32 %r30, ring;\nmad.lo.u32 %r30, %r20, 8, %r30;\nadd.u32 %r31, %r30, 32;\n" +
+      init("%r30", 1) + init("%r31", 32) + "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, %n;\n@%p1 bra INIT;\n";
+  return ptx_kernel(begin(128, inits) + "mov.b32 %r20, 0;\nmov.b32 %r21, 0;\nmov.b32 %r22, 0;\n" +
+                    where("%w0", elected("FILL:\n" + stage + wait("%r31", "%r23") + mma("%ta", "%no") + commit("%r30") +
+                                         next + "@%p1 bra FILL;\n")) +
+                    where("%w1", "READ:\n" + stage + wait("%r30", "%r22") + load("%tw") + kWaitLoads +
+                                     "mbarrier.arrive.shared::cta.b64 _, [%r31];\n" + next + "@%p1 bra READ;\n") +
+                    end(128));
+}
+
+TEST(RoomOfAnArray, OfStagesWhoseNumberIsAParameter) {
+  // One accumulator behind all stages: warp 0 does not wait for it, whatever their number is.
+  for (const std::string& finding : said(stages_by_parameter())) {
+    EXPECT_THAT(finding, testing::Not(testing::HasSubstr("mbarrier"))) << finding;
+  }
+}
+
+TEST(ZeroTrips, AreExcusedWhereAParameterDecidesThem) {
+  auto loop = [](const std::string& commits) {
+    return ptx_kernel(begin(128, init("full", 1)) + where("%w0", elected(mma("%ta", "%no", " // @first"))) +
+                      "mov.b32 %r10, 0;\nmov.b32 %r11, 0;\nsetp.lt.s32 %p1, %n, 1;\n@%p1 bra DONE;\nTOP:\n" +
+                      where("%w0", elected(mma("%ta", "%yes") + commits)) + wait("full", "%r11") + join() +
+                      "xor.b32 %r11, %r11, 1;\nadd.u32 %r10, %r10, 1;\nsetp.lt.s32 %p1, %r10, %n;\n@%p1 bra TOP;\n"
+                      "DONE:\n" +
+                      kConsume + end(128));
+  };
+  EXPECT_THAT(said(loop(commit("full"))), IsEmpty());
+  // Here the loop runs, and its waits end by something else.
+  EXPECT_THAT(said(loop("mbarrier.arrive.shared::cta.b64 _, [full];\n")),
+              testing::Contains("error tmem-mma-completion @load"));
+}
+
+TEST(ZeroTrips, AreNotTheUsualScenario) {
+  // Whether there is a tile matters to no instruction of the protocol at the first branch that asks for it.
+  const std::string text = ptx_kernel(
+      begin(128, init("full", 1)) +
+      where("%w1",
+            "mov.b32 %r20, 7;\nmov.u32 %r21, %ctaid.x;\nsetp.lt.u32 %p1, %r21, %n;\n@%p1 bra GROUP; // @asks\n"
+            "mov.b32 %r20, 9;\nGROUP:\nst.shared.u32 [tile_b], %r20;\n") +
+      "mov.u32 %r21, %ctaid.x;\nsetp.ge.u32 %p1, %r21, %n;\n@%p1 bra NONE;\n" + produce() + "NONE:\n" +
+      where("%w1", wait("full", "0")) + end(128));
+  EXPECT_THAT(said(text), testing::Not(testing::Contains(testing::HasSubstr("mbarrier-count"))));
+}
+
+// --- waits that never end in unusual scenarios ---
+
+TEST(FlippedBranches, ThatDecideAnArrivalOfARing) {
+  // Two stages: whether the first one is given back matters in the third round.
+  const std::string flag = "setp.eq.u32 %p5, %m, 0;\n";
+  EXPECT_THAT(said(ring(wait("%r31", "%r23"), flag + where("%p5", kArrive))),
+              ElementsAre("warning tmem-mbarrier-count @init"));
+  EXPECT_THAT(said(ring(wait("%r31", "%r23"), flag + where("%p5", "add.u32 %r40, %r40, 1;\n") + kArrive)), IsEmpty());
+}
+
+TEST(GuessedWords, DoNotExcuseAWaitForWhatNeverComes) {
+  auto kernel = [](const std::string& producer) {
+    return ptx_kernel(begin(128, init("full", 1, " // @init")) + producer +
+                      "ld.global.u32 %r50, [%out];\nsetp.eq.u32 %p1, %r50, 0;\n" + where("%p1", wait("full", "0")) +
+                      join() + end(128));
+  };
+  EXPECT_THAT(said(kernel(elected("mbarrier.arrive.shared::cta.b64 _, [full];\n"))),
+              testing::Not(testing::Contains("warning tmem-mbarrier-count @init")));
+  EXPECT_THAT(said(kernel("")), ElementsAre("warning tmem-mbarrier-count @init"));
+}
+
+TEST(Polls, ThatGiveUp) {
+  auto poll = [](const std::string& then) {
+    return ptx_kernel(begin(128, init("full", 1)) + produce() +
+                      "mov.b32 %r40, 0;\nPOLL:\nmbarrier.test_wait.parity.shared::cta.b64 %p2, [full], 0;\n"
+                      "@%p2 bra THERE;\nadd.u32 %r40, %r40, 1;\nsetp.ne.u32 %p3, %r40, 1000;\n@%p3 bra POLL;\n" +
+                      then + "THERE:\n" + kConsume + end(128));
+  };
+  EXPECT_THAT(said(poll("trap;\n")), IsEmpty());
+  EXPECT_THAT(said(poll("")), testing::Contains("error tmem-mma-completion @load"));
+}
+
+// Tiles without work are skipped by warp 0, which issues, and by warp 1, which reads. `at_work` and `always` are what
+// the reader does to its phase bit, %r22, behind a tile with work, and behind every tile.
+std::string empty_tiles(const std::string& at_work, const std::string& always) {
+  const std::string flag =
+      "mul.wide.u32 %d6, %r20, 4;\nadd.u64 %d6, %out, %d6;\nld.global.nc.u32 %r50, [%d6];\n"
+      "setp.eq.u32 %p5, %r50, 0;\n";
+  const std::string next = "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, %n;\n";
+  return ptx_kernel(begin(128, init("full", 1) + init("empty", 32)) + "mov.b32 %r20, 0;\nmov.b32 %r22, 0;\n" +
+                    where("%w0", elected("FILL:\n" + flag + "@%p5 bra NONE;\nxor.b32 %r23, %r22, 1;\n" +
+                                         wait("empty", "%r23") + mma("%ta", "%no") + commit("full") +
+                                         "xor.b32 %r22, %r22, 1;\nNONE:\n" + next + "@%p1 bra FILL;\n")) +
+                    where("%w1", "READ:\n" + flag + "@%p5 bra SKIP;\n" + wait("full", "%r22") +
+                                     load("%tw", " // @load") + kWaitLoads +
+                                     "mbarrier.arrive.shared::cta.b64 _, [empty];\n" + at_work + "SKIP:\n" + always +
+                                     next + "@%p1 bra READ;\n") +
+                    end(128));
+}
+
+TEST(FlippedBranches, ChangeFromRoundToRound) {
+  const std::string toggle = "xor.b32 %r22, %r22, 1;\n";
+  EXPECT_THAT(said(empty_tiles(toggle, "")), IsEmpty());
+  EXPECT_THAT(said(empty_tiles("", toggle)), testing::Contains("error tmem-mma-completion @load"));
+}
+
 TEST(Blocks, AreAsLargeAsTheirBarriersNeed) {
   // Warp 1 and all warps from 4 on meet at a barrier of 160 threads: four of those there must be.
   std::string text =

@@ -266,6 +266,7 @@ Outcome AccessOperations::commit(Execution& e) {
   a.targets = std::move(*targets);
   if (e.meaning.form.cta_group == 2 && scene_.ranks > 1) note_pair_issuer(e);
   state_.commits.push_back({e.site(), lane, a.targets, covers});
+  scene_.footprints.arrivals[e.instruction()].insert(a.targets.begin(), a.targets.end());
   for (uint32_t t : a.targets) {
     const auto reached = reach(scene_, e, t, number);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;

@@ -1,6 +1,7 @@
 #include "analyzer/cluster/branch_facts.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "analyzer/assumptions/assumptions.h"
@@ -35,6 +36,61 @@ BranchFacts::BranchFacts(const program::Program& program)
   count_protocol();
   find_loop_ends();
   find_loop_writers();
+  find_give_ups();
+}
+
+// A loop that does nothing of the protocol but to ask mbarriers is a poll. Its exits that do not go by an answer give
+// up.
+void BranchFacts::find_give_ups() {
+  std::unique_ptr<ValueOrigins> origins;
+  for (uint32_t n = 0; n < graph_.loops.size(); ++n) {
+    const kernel::Loop& l = graph_.loops[n];
+    std::set<uint64_t> answers;
+    bool polls = true;
+    for (uint32_t b = l.head; b < l.end && polls; ++b) {
+      for (uint32_t s = program_.code[b].first; s < program_.code[b].last && polls; ++s) {
+        const program::Step& step = program_.steps[s];
+        if (step.kind != program::Step::Kind::kInstruction) continue;
+        const Meaning& m = program_.meanings[graph_.module->instructions[step.instruction].opcode];
+        if (!program::is_protocol(m.action)) continue;
+        polls = m.action == Action::kMbarrier &&
+                (m.mbarrier == program::MbarrierAction::kTestWait || m.mbarrier == program::MbarrierAction::kTryWait);
+        if (step.destinations != 0) answers.insert(program_.args[step.first_arg].ref);
+      }
+    }
+    if (!polls || answers.empty()) continue;
+    for (uint32_t b = l.head; b < l.end; ++b) {
+      if (!leaves(b, n) || program_.code[b].condition == kNone) continue;
+      if (origins == nullptr) origins = std::make_unique<ValueOrigins>(program_);
+      std::set<uint64_t> asked;
+      origins->collect(program_.code[b].condition, asked);
+      if (std::any_of(asked.begin(), asked.end(), [&](uint64_t o) { return answers.contains(o); })) continue;
+      give_ups_[b] = graph_.in_loop(graph_.blocks[b].successors[0], n) ? 1 : 0;
+    }
+  }
+}
+
+std::vector<uint32_t> BranchFacts::loops_with(uint32_t block) const {
+  const ValueOrigins origins(program_);
+  const auto asked = [&](uint32_t loop) {
+    std::set<uint64_t> out;
+    const uint32_t end = loop_ends_[loop].block;
+    if (end != kNone && program_.code[end].condition != kNone) origins.collect(program_.code[end].condition, out);
+    return out;
+  };
+  std::vector<uint32_t> out;
+  std::set<uint64_t> around;
+  for (uint32_t loop = graph_.blocks[block].loop; loop != kNone; loop = graph_.loops[loop].parent) {
+    out.push_back(loop);
+    around.merge(asked(loop));
+  }
+  for (uint32_t loop = 0; loop < graph_.loops.size(); ++loop) {
+    if (std::find(out.begin(), out.end(), loop) != out.end()) continue;
+    const std::set<uint64_t> of_loop = asked(loop);
+    if (std::any_of(of_loop.begin(), of_loop.end(), [&](uint64_t o) { return around.contains(o); }))
+      out.push_back(loop);
+  }
+  return out;
 }
 
 void BranchFacts::count_protocol() {
@@ -136,6 +192,31 @@ void BranchFacts::find_guards() const {
   }
 }
 
+bool BranchFacts::guards_a_loop(uint32_t b) const {
+  if (program_.code[b].condition == kNone) return false;
+  const std::array<std::vector<bool>, 2> ahead = ahead_of(b);
+  const ValueOrigins origins(program_);
+  std::set<uint64_t> asked;
+  origins.collect(program_.code[b].condition, asked);
+  for (uint32_t loop = 0; loop < graph_.loops.size(); ++loop) {
+    const uint32_t head = graph_.loops[loop].head;
+    const uint32_t end = loop_ends_[loop].block;
+    if ((!ahead[0][head] && !ahead[1][head]) || end == kNone || program_.code[end].condition == kNone) continue;
+    std::set<uint64_t> of_loop;
+    origins.collect(program_.code[end].condition, of_loop);
+    if (std::any_of(of_loop.begin(), of_loop.end(), [&](uint64_t origin) { return asked.contains(origin); }))
+      return true;
+  }
+  return false;
+}
+
+bool BranchFacts::breaks_a_loop(uint32_t b) const {
+  for (uint32_t loop = graph_.blocks[b].loop; loop != kNone; loop = graph_.loops[loop].parent) {
+    if (leaves(b, loop)) return true;
+  }
+  return false;
+}
+
 // Whether one way of a branch leads out of a loop and the other stays in it, and neither leads only into a trap.
 bool BranchFacts::leaves(uint32_t b, uint32_t loop) const {
   const Block& block = graph_.blocks[b];
@@ -156,6 +237,17 @@ uint32_t BranchFacts::end_of_chain(uint32_t b, uint32_t loop) const {
   return b;
 }
 
+// Whether nothing is done between `b`, in a loop, and the loop's next round.
+bool BranchFacts::leads_straight_to_head(uint32_t b, uint32_t loop) const {
+  const kernel::Loop& l = graph_.loops[loop];
+  for (uint32_t steps = l.head; steps < l.end && b != l.head; ++steps) {
+    const Block& block = graph_.blocks[b];
+    if (block.successors.size() != 1 || program_.code[b].first != program_.code[b].last) return false;
+    b = block.successors[0];
+  }
+  return b == l.head;
+}
+
 void BranchFacts::find_loop_ends() {
   loop_ends_.resize(graph_.loops.size());
   for (uint32_t loop = 0; loop < graph_.loops.size(); ++loop) find_loop_end(loop);
@@ -167,7 +259,7 @@ void BranchFacts::find_loop_end(uint32_t loop) {
   const uint32_t top = end_of_chain(l.head, loop);
   if (leaves(top, loop)) {
     const Block& block = graph_.blocks[top];
-    end = {top, block.successors[0] != l.head && block.successors[1] != l.head};
+    end = {top, !leads_straight_to_head(block.successors[graph_.in_loop(block.successors[0], loop) ? 0 : 1], loop)};
     return;
   }
   for (uint32_t b = l.head; b < l.end; ++b) {
@@ -183,9 +275,7 @@ void BranchFacts::find_loop_end(uint32_t loop) {
   }
 }
 
-std::array<uint32_t, 2> BranchFacts::protocol_ahead(uint32_t block) const {
-  auto [it, fresh] = ahead_.try_emplace(block);
-  if (!fresh) return it->second;
+std::array<std::vector<bool>, 2> BranchFacts::ahead_of(uint32_t block) const {
   std::array<std::vector<bool>, 2> seen;
   for (size_t side = 0; side < 2; ++side) {
     seen[side].assign(graph_.blocks.size(), false);
@@ -198,10 +288,21 @@ std::array<uint32_t, 2> BranchFacts::protocol_ahead(uint32_t block) const {
       for (uint32_t next : graph_.blocks[b].successors) work.push_back(next);
     }
   }
+  for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+    if (seen[0][b] && seen[1][b]) seen[0][b] = seen[1][b] = false;
+  }
+  return seen;
+}
+
+std::array<uint32_t, 2> BranchFacts::protocol_ahead(uint32_t block) const {
+  auto [it, fresh] = ahead_.try_emplace(block);
+  if (!fresh) return it->second;
+  const std::array<std::vector<bool>, 2> ahead = ahead_of(block);
   std::array<uint32_t, 2> out{};
   for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
-    if (seen[0][b] && !seen[1][b]) out[0] += protocol_in_[b];
-    if (seen[1][b] && !seen[0][b]) out[1] += protocol_in_[b];
+    for (size_t side = 0; side < 2; ++side) {
+      if (ahead[side][b]) out[side] += protocol_in_[b];
+    }
   }
   it->second = out;
   return out;

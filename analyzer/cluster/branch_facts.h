@@ -22,6 +22,9 @@ public:
   // How much of the protocol only the first, and only the second way of a block's branch leads through. An access of
   // Tensor Memory counts as much as many barriers: it says more about which way is the usual one.
   std::array<uint32_t, 2> protocol_ahead(uint32_t block) const;
+  // The blocks that only the one way of a block's branch leads through, and those that only the other one does, before
+  // both meet.
+  std::array<std::vector<bool>, 2> ahead_of(uint32_t block) const;
   // Where a loop is asked how often it goes round: at its top, else at its bottom, else where it is left first. Its
   // other exits are breaks.
   struct LoopEnd {
@@ -34,14 +37,24 @@ public:
   // Whether a way of a block's branch lets a loop that writes Tensor Memory run no time, by a condition on what decides
   // how often that runs.
   bool runs_no_time(uint32_t block, uint8_t way) const;
+  // Whether a block's branch decides if some loop is entered, by a condition on what decides how often that runs.
+  bool guards_a_loop(uint32_t block) const;
+  // The loops around a block, and those whose rounds go by the same as theirs.
+  std::vector<uint32_t> loops_with(uint32_t block) const;
+  // Branches that end a poll of mbarriers for another reason than that a phase is over: the block, and the way.
+  const std::map<uint32_t, uint8_t>& give_ups() const { return give_ups_; }
+  // Whether one way of a block's branch leads out of a loop before its rounds are over.
+  bool breaks_a_loop(uint32_t block) const;
   // By loop that writes Tensor Memory: the instructions that do.
   const std::vector<std::vector<uint32_t>>& loop_writers() const { return loop_writers_; }
 
 private:
   void count_protocol();
   void find_loop_writers();
+  void find_give_ups();
   void find_loop_ends();
   void find_loop_end(uint32_t loop);
+  bool leads_straight_to_head(uint32_t block, uint32_t loop) const;
   bool leaves(uint32_t block, uint32_t loop) const;
   uint32_t end_of_chain(uint32_t block, uint32_t loop) const;
   void find_guards() const;
@@ -56,6 +69,7 @@ private:
   std::vector<bool> guards_writes_;    // by block
   std::vector<LoopEnd> loop_ends_;     // by loop
   std::vector<std::vector<uint32_t>> loop_writers_;
+  std::map<uint32_t, uint8_t> give_ups_;
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
   mutable std::vector<uint8_t> runs_no_time_;  // by block: the way that does; made when something asks for it
 };

@@ -140,7 +140,7 @@ void Decisions::note_outcome(bool unusual, bool granted) {
 
 bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t block, Truth& t) {
   bool unusual = false;
-  bool preferred = choose(w, block, &unusual);
+  bool preferred = choose(w, block, t, &unusual);
   if (const auto& toward = scene_.policy.toward; toward && toward->block == block && !state_.differs) {
     preferred = toward->way == 0;
     unusual = true;
@@ -153,7 +153,11 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   }
   note_outcome(unusual, first == preferred);
   if (state_.nothing_new) return false;
-  if (t.term == 0 || !state_.model.of_parameters(t.term)) note_guess(t.term);
+  if (t.term == 0 || !state_.model.of_parameters(t.term)) {
+    note_guess(t.term);
+    state_.on_data.insert(block);
+    if (t.term != 0) state_.decided_at.emplace(t.term, block);
+  }
   scene_.log.add_decision(scene_.kernel.graph.blocks[block].ender, first);
   (first ? t.yes : t.no) |= t.unknown;
   return true;
@@ -212,22 +216,25 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
       ++state_.choices[b];
       const bool flips = scene_.policy.flipped.contains(b);
       if (flips) *unusual = true;
-      const bool breaks = has_run_long(w.rounds[loop], scene_.policy.trips);
+      const bool breaks = has_run_long(w.rounds[loop], scene_.policy.trips_of(loop));
       if (breaks) scene_.terms.uses().count(assumptions::Id::kRoundsBeforeABreak);
       return in0 != (flips || breaks);
     }
     state_.chose_trips = true;
     scene_.terms.uses().count(assumptions::Id::kRounds);
     const uint32_t done = w.rounds[loop] + (end.at_top ? 0 : 1);
-    *unusual = (done < scene_.policy.trips) != (done < Policy{}.trips);
-    note_other_trips([&](uint32_t trips) { return done < trips; });
-    return in0 == (done < scene_.policy.trips);
+    const uint32_t room = scene_.policy.room_of(loop);
+    const auto goes_on = [&](uint32_t trips) { return done < std::min(trips, room); };
+    const bool again = goes_on(scene_.policy.trips_of(loop));
+    *unusual = again != goes_on(Policy{}.trips);
+    note_other_trips(goes_on);
+    return in0 == again;
   }
   return std::nullopt;
 }
 
 // Whether a branch that is not known goes its first way. `unusual`: the usual policy would go the other way.
-bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
+bool Decisions::choose(const WarpState& w, uint32_t b, const Truth& t, bool* unusual) {
   if (const std::optional<bool> way = choose_loop_way(w, b, unusual)) return *way;
   // What memory holds is not the number that the kernel itself takes for "none yet".
   if (const int8_t none_yet = scene_.program.code[b].none_yet; none_yet >= 0) {
@@ -241,7 +248,9 @@ bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
   if (exit_first != branches.control().can_exit[block.successors[1]] && ahead[exit_first ? 1 : 0] == 0)
     return exit_first;
   scene_.terms.uses().count(assumptions::Id::kWeightOfTensorMemory);
-  bool first = ahead[0] > ahead[1];
+  // Where none has more of the protocol, the numbers at hand say which.
+  const bool by_numbers = ahead[0] == ahead[1] && t.term != 0 && scene_.terms[t.term].uniformity != Uniformity::kLane;
+  bool first = by_numbers ? state_.model.holds(t.term) != t.inverted : ahead[0] > ahead[1];
   if (branches.guards_writes(b)) {
     state_.chose_trips = true;
     note_other_trips([](uint32_t trips) { return trips == 0; });
@@ -252,26 +261,35 @@ bool Decisions::choose(const WarpState& w, uint32_t b, bool* unusual) {
     return first;
   }
   ++state_.choices[b];
-  if (scene_.policy.flipped.contains(b)) {
+  if (scene_.policy.flips(b, block.loop, block.loop == kNone ? 0 : w.rounds[block.loop])) {
     first = !first;
     *unusual = true;
   }
   // In a loop that has gone round often enough the other way is taken: it may lead out of the loop.
   auto long_enough = [&](uint32_t trips) { return block.loop != kNone && has_run_long(w.rounds[block.loop], trips); };
   note_other_trips(long_enough);
-  return first != long_enough(scene_.policy.trips);
+  return first != long_enough(block.loop == kNone ? scene_.policy.trips : scene_.policy.trips_of(block.loop));
 }
 
-void Decisions::note_ways(const WarpState& w, uint32_t block, const Truth& t) {
+void Decisions::note_ways(const WarpState& w, uint32_t block, const Value& condition, const Truth& t) {
   const kernel::Graph& graph = scene_.kernel.graph;
   const auto ways = static_cast<uint8_t>((t.yes != 0 ? 1 : 0) | (t.no != 0 ? 2 : 0));
   if ((ways & ~state_.went[block]) == 0) return;
-  const uint32_t loop = warp::headed(graph, block);
   const std::vector<uint32_t>& next = graph.blocks[block].successors;
+  for (uint32_t l = graph.blocks[block].loop; l != kNone; l = graph.loops[l].parent) {
+    if (!graph.in_loop(next[0], l) || !graph.in_loop(next[1], l)) state_.open_loops.insert(l);
+  }
+  const uint32_t loop = warp::headed(graph, block);
   const bool asks_at_top = loop != kNone && graph.in_loop(next[0], loop) != graph.in_loop(next[1], loop);
   if (asks_at_top && w.rounds[loop] != 0) return;
+  const bool of_parameters = state_.model.of_parameters(condition.base);
+  if (const auto literal = scene_.terms.literal_of(condition)) {
+    const auto asked = state_.decided_at.find(literal->term);
+    if (asked != state_.decided_at.end() && asked->second != block) state_.same_question.emplace(block, asked->second);
+  }
+  const auto decided = static_cast<uint32_t>(scene_.log.decisions().size());
   for (uint8_t way = 0; way < 2; ++way) {
-    if (((ways & ~state_.went[block]) >> way & 1) != 0) state_.ways.emplace_back(block, way);
+    if (((ways & ~state_.went[block]) >> way & 1) != 0) state_.ways.push_back({block, way, of_parameters, decided});
   }
   state_.went[block] |= ways;
 }

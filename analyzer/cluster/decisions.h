@@ -33,7 +33,8 @@ public:
   // Decides what the policy wants decided before all else. False where no numbers are found for that.
   bool decide_ahead();
   // Which ways a branch on what is not known went: of a loop that asks at its top, before its first round.
-  void note_ways(const WarpState& w, uint32_t block, const warp::Truth& t);
+  // `condition`: of the branch.
+  void note_ways(const WarpState& w, uint32_t block, const value::Value& condition, const warp::Truth& t);
   TensorMemory::Decided decided() const { return {state_.ways.size(), state_.chose_trips && scene_.policy.trips == 0}; }
 
 private:
@@ -41,7 +42,7 @@ private:
   void decide_condition(warp::Machine& machine, uint32_t term);
   std::optional<uint64_t> pick_number(warp::Machine& machine, const value::Value& value, unsigned width, Pick pick);
   std::optional<bool> choose_loop_way(const WarpState& w, uint32_t block, bool* unusual);
-  bool choose(const WarpState& w, uint32_t block, bool* unusual);
+  bool choose(const WarpState& w, uint32_t block, const warp::Truth& t, bool* unusual);
   bool take(warp::Machine& machine, uint32_t block, const warp::Truth& t, bool first);
   void note_outcome(bool unusual, bool granted);
   void note_guess(uint32_t term);

@@ -63,29 +63,33 @@ void ScenarioEnding::note_hang() {
 }
 
 void ScenarioEnding::note_hang_of(Hang hang, const std::vector<uint32_t>& addresses) {
-  const Mbarrier* short_of = nullptr;
+  int most = -1;
   for (size_t n = 0; n < hang.blocked.size(); ++n) {
     if (hang.blocked[n].kind != WaitKind::kMbarrier) continue;
     const Mbarrier* b = state_.mbarriers.find(addresses[n]);
-    if (b == nullptr || (short_of != nullptr && says(*b) <= says(*short_of))) continue;
-    short_of = b;
-    hang.waiter = n;
+    if (b == nullptr) continue;
+    LackingBarrier lacking;
+    lacking.waiter = n;
+    lacking.address = addresses[n];
+    lacking.init = b->init;
+    lacking.count = b->count;
+    lacking.arrivals = int64_t{b->count} - b->pending;
+    lacking.all_arrived = b->pending <= 0;
+    lacking.overtaken = b->phase > b->seen + 1;
+    lacking.multicast = b->multicast;
+    lacking.announced = b->announced.instruction;
+    lacking.last_arrival = b->last_arrive.instruction;
+    hang.lacking.push_back(lacking);
+    if (says(*b) <= most) continue;
+    most = says(*b);
+    static_cast<LackingBarrier&>(hang) = lacking;
   }
-  if (short_of != nullptr) {
-    hang.has_barrier = true;
-    hang.init = short_of->init;
-    hang.count = short_of->count;
-    hang.arrivals = int64_t{short_of->count} - short_of->pending;
-    hang.all_arrived = short_of->pending <= 0;
-    hang.overtaken = short_of->phase > short_of->seen + 1;
-    hang.multicast = short_of->multicast;
-    hang.announced = short_of->announced.instruction;
-    hang.last_arrival = short_of->last_arrive.instruction;
-  }
+  hang.has_barrier = !hang.lacking.empty();
   const DecisionState& decisions = state_.decisions;
   const kernel::Launch& launch = scene_.launch;
   hang.guessed_data = decisions.guessed_data;
-  hang.policy_may_cause_it = !scene_.policy.flipped.empty() || scene_.policy.toward ||
+  hang.policy_may_cause_it = !scene_.policy.flipped.empty() || scene_.policy.toward || scene_.policy.gives_up != UINT32_MAX ||
+                             (scene_.policy.selection && decisions.differs) ||
                              (decisions.chose_trips && scene_.policy.trips < Policy{}.trips);
   hang.ctas = scene_.ranks;
   hang.cluster_is_guess = launch.cluster_is_guess();
@@ -116,7 +120,7 @@ void ScenarioEnding::note_unwritten_reads() {
     const bool may_be_written_by_loop =
         loop_never_ran ||
         std::any_of(ways.begin(), ways.begin() + static_cast<ptrdiff_t>(u.decided.ways),
-                    [&](const auto& way) { return scene_.facts.branches.runs_no_time(way.first, way.second); });
+                    [&](const auto& way) { return scene_.facts.branches.runs_no_time(way.block, way.way); });
     UnwrittenRead out;
     out.access = {read.instruction, read.id};
     out.alloc = u.alloc;

@@ -1,9 +1,10 @@
 // What is noted over all scenarios: where warps came, and which addresses of Tensor Memory they touched, by instruction
-// and warp.
+// and warp; and on which mbarriers instructions arrive.
 #pragma once
 
 #include <bitset>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 
 #include "analyzer/cluster/coverage.h"
@@ -31,6 +32,7 @@ struct Footprints {
   std::unordered_map<uint64_t, StartLanes> start_lanes;
   std::unordered_map<uint64_t, ColumnTrend> trends;
   Coverage coverage;
+  std::unordered_map<uint32_t, std::set<uint32_t>> arrivals;  // by instruction: shared addresses of mbarriers
 };
 
 }  // namespace tmemlint::cluster

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "analyzer/cluster/value_origins.h"
+#include "analyzer/ptx/effects.h"
+
 namespace tmemlint::cluster {
 
 namespace {
@@ -61,6 +64,27 @@ std::vector<GlobalOrder> find_global_orders(const CompiledKernel& code) {
   return out;
 }
 
+bool arrives(const program::Meaning& m) {
+  if (m.action == program::Action::kTcgen05) return ptx::effects_of(m.form).signals_completion;
+  if (m.action != program::Action::kMbarrier) return false;
+  switch (m.mbarrier) {
+    case program::MbarrierAction::kArrive:
+    case program::MbarrierAction::kArriveDrop:
+    case program::MbarrierAction::kArriveExpectTx:
+    case program::MbarrierAction::kAsyncArrive:
+      return true;
+    case program::MbarrierAction::kInit:
+    case program::MbarrierAction::kInvalidate:
+    case program::MbarrierAction::kExpectTx:
+    case program::MbarrierAction::kCompleteTx:
+    case program::MbarrierAction::kTestWait:
+    case program::MbarrierAction::kTryWait:
+    case program::MbarrierAction::kPendingCount:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 KernelFacts::KernelFacts(const CompiledKernel& compiled, const kernel::Launch& of)
@@ -69,6 +93,22 @@ KernelFacts::KernelFacts(const CompiledKernel& compiled, const kernel::Launch& o
   uses_cluster = std::any_of(steps.begin(), steps.end(), [&](const program::Step& s) {
     return s.instruction < compiled.module->instructions.size() && compiled.meaning_of(s.instruction).may_leave_cta;
   });
+  for (const program::Step& s : steps) {
+    if (s.kind == program::Step::Kind::kInstruction && arrives(compiled.meaning_of(s.instruction)) &&
+        std::find(arriving.begin(), arriving.end(), s.instruction) == arriving.end())
+      arriving.push_back(s.instruction);
+  }
+}
+
+bool KernelFacts::address_counts_in(uint32_t step, uint32_t loop) const {
+  const auto [known, fresh] = counting_.try_emplace({step, loop}, false);
+  if (!fresh) return known->second;
+  const ValueOrigins origins(*kernel.program);
+  const uint32_t end = branches.loop_end(loop).block;
+  const uint32_t asked = end == kNone ? kNone : kernel.program->code[end].condition;
+  known->second = origins.address_counts_in(step, kernel.graph.loops[loop]) ||
+                  (asked != kNone && origins.address_shares_parameter(step, asked));
+  return known->second;
 }
 
 }  // namespace tmemlint::cluster

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cluster/branch_facts.h"
@@ -25,8 +27,15 @@ struct KernelFacts {
   BranchFacts branches;
   // By block, with what is left out behind it; empty if no two warps can meet by words of global memory.
   std::vector<GlobalOrder> global_orders;
+  std::vector<uint32_t> arriving;    // instructions that arrive on mbarriers
   bool uses_cluster = false;         // some instruction may reach another CTA
   mutable StoreBlocks store_blocks;  // a cache
+
+  // Whether the address of a step is counted up in a loop, or goes by the parameter that says how often it runs.
+  bool address_counts_in(uint32_t step, uint32_t loop) const;
+
+private:
+  mutable std::map<std::pair<uint32_t, uint32_t>, bool> counting_;  // by step and loop, as far as it was asked
 };
 
 }  // namespace tmemlint::cluster

@@ -4,6 +4,7 @@
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barrier_operations.h"
 #include "analyzer/cluster/mbarrier_life.h"
+#include "analyzer/cluster/overrun.h"
 #include "analyzer/cluster/remote.h"
 
 namespace tmemlint::cluster {
@@ -279,6 +280,8 @@ Outcome MbarrierOperations::init(Execution& e, const Operands& o, uint32_t group
   const auto count = decisions_.number(e.machine, o.count, group & (~group + 1), 32);
   if (!count || *count == 0)
     return Unknown{e.instruction(), "the count that the mbarrier is initialised with is not known"};
+  const Mbarrier* before = state_.mbarriers.find(address);
+  if (before != nullptr && before->init != e.instruction() && ends_by_overrun(scene_, e.warp)) return Done{};
   Mbarrier b;
   if (const Mbarrier* before = state_.mbarriers.find_any(address)) {
     if (before->live && overlaps(e, *before)) {
@@ -343,6 +346,7 @@ void MbarrierOperations::expect(const Execution& e, const Operands& o, uint32_t 
 }
 
 void MbarrierOperations::arrive_asynchronously(Execution& e, uint32_t group, uint32_t address, Mbarrier& b) {
+  scene_.footprints.arrivals[e.instruction()].insert(address);
   AsyncArrival a;
   a.kind = AsyncArrival::Kind::kArrive;
   a.targets = {address};
@@ -383,6 +387,7 @@ Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t gro
   }
   count *= static_cast<uint32_t>(std::popcount(group));
   if (rank_of(address) != e.warp.id.rank) release_inits_by_arrival(scene_, e);
+  scene_.footprints.arrivals[e.instruction()].insert(address);
   // Each lane is given the state of the barrier that it arrived on.
   write_result(e, o, Value::of(b.phase & 1), group);
   if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();

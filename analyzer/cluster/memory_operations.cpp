@@ -5,6 +5,7 @@
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/operand_order.h"
+#include "analyzer/cluster/overrun.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/value/unknowns.h"
 
@@ -113,6 +114,7 @@ uint32_t MemoryOperations::note_slot_write(uint32_t address, unsigned bytes) {
   state_.words.each(address, bytes, [&](uint32_t, const SharedWord& word) {
     const uint32_t of = word.allocation != kNoAllocation ? word.allocation : word.overwrote;
     if (of == kNoAllocation || !state_.tensor_memory.allocation(of).live) return;
+    if (ends_by_overrun(scene_, w)) return;
     overwrote = of;
     SlotRace race;
     race.use = {here(), w.id};

@@ -309,16 +309,10 @@ struct BytesDiffer {
 // Why a warp can never go on.
 enum class WaitKind : uint8_t { kMbarrier, kMbarrierInit, kNamedBarrier, kClusterBarrier, kPolledWord, kColumns };
 
-// The end of a scenario in which no warp can go on.
-struct Hang {
-  struct Blocked {
-    Site site;
-    WaitKind kind = WaitKind::kMbarrier;
-  };
-  std::vector<Blocked> blocked;  // lanes that wait for others of their warp alone are not among them
-  // The mbarrier that says the most about it, if any wait is for one.
-  bool has_barrier = false;
-  size_t waiter = 0;  // in `blocked`
+// An mbarrier that a warp waits for when no warp can go on.
+struct LackingBarrier {
+  size_t waiter = 0;     // in Hang::blocked
+  uint32_t address = 0;  // shared
   uint32_t init = kNone;
   uint32_t count = 0;
   int64_t arrivals = 0;      // of the round that is waited for
@@ -326,7 +320,24 @@ struct Hang {
   bool overtaken = false;    // two rounds were over before one of them was waited for
   bool multicast = false;    // what this CTA sends to it, it sends to others too
   uint32_t announced = kNone, last_arrival = kNone;
+  bool never_arrives = false;  // nothing arrives on it in any scenario
+  bool flip_decides =
+      false;  // what arrives on it in others comes behind the branch that the policy decides another way
+};
+
+// The end of a scenario in which no warp can go on. The mbarrier is the one that says the most about it.
+struct Hang : LackingBarrier {
+  struct Blocked {
+    Site site;
+    WaitKind kind = WaitKind::kMbarrier;
+  };
+  std::vector<Blocked> blocked;         // lanes that wait for others of their warp alone are not among them
+  bool has_barrier = false;             // some wait is for an mbarrier
+  std::vector<LackingBarrier> lacking;  // all that are waited for
   // What the scenario rests on.
+  uint32_t flipped = kNone;          // the branch that it decides another way than usual
+  bool flipped_taken = false;        // how
+  bool zero_trips = false;           // parameters let a loop run no time that the usual scenario lets run
   uint32_t ctas = 1;                 // that were stepped together
   bool policy_may_cause_it = false;  // the scenario takes an unusual way, or lets loops run fewer than two times
   bool guessed_data = false;         // it decided something about more than parameters
@@ -395,9 +406,13 @@ struct CommitIssue {
 // A scenario and how it ended.
 struct Scenario {
   std::vector<Decision> decisions;
-  bool usual = true;                    // decided as the usual policy decides
-  bool idle = false;                    // nothing touched Tensor Memory
-  bool contradictory = false;           // some of its guesses of memory may contradict each other
+  bool usual = true;           // decided as the usual policy decides
+  bool idle = false;           // nothing touched Tensor Memory
+  bool contradictory = false;  // some of its guesses of memory may contradict each other
+  bool gives_up = false;       // a poll of an mbarrier ends though nothing came
+  // After how many decisions parameters let a loop that writes Tensor Memory run no time, which the usual scenario does
+  // not; kNone: nowhere.
+  uint32_t zero_trips_from = kNone;
   bool complete = false;                // every warp came to its end
   bool stopped = false;                 // it was not followed to its end, for a reason other than its own policy
   std::set<uint32_t> freed, left_live;  // allocs of which something was freed; that were not all freed in the end

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,13 @@ private:
   unsigned times_ = 0, pause_ = 0;
 };
 
+// A loop that went round more often than what it counts through has room for.
+struct Overrun {
+  uint32_t instruction = ptx::kNone;  // that left its array
+  uint32_t loop = ptx::kNone;
+  uint32_t rounds = 0;  // that there is room for
+};
+
 // How the scenario has decided what is unknown, so far.
 struct DecisionState {
   explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
@@ -88,11 +96,22 @@ struct DecisionState {
   bool nothing_new = false;   // what the policy prefers is ruled out: the scenario goes the way that the usual one does
   bool chose_trips = false;   // it was decided how often a loop runs
   bool guessed_data = false;  // a decision was about more than parameters
-  std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
+  std::map<uint32_t, unsigned> choices;  // blocks whose branch the policy decided, and how often; no ends of loops
+  std::set<uint32_t> on_data;            // those of them that were decided about more than parameters
+  std::unordered_map<uint32_t, uint32_t> decided_at;      // conditions (terms): the block that asked first
+  std::set<std::pair<uint32_t, uint32_t>> same_question;  // blocks that ask what another one has decided, and that one
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
   std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
-  // The ways that branches on what is not known went, each once: block and way; and by block, as bits.
-  std::vector<std::pair<uint32_t, uint8_t>> ways;
+  // The ways that branches on what is not known went, each once; and by block, as bits.
+  struct Way {
+    uint32_t block = 0;
+    uint8_t way = 0;
+    bool of_parameters = false;  // nothing else decides it
+    uint32_t decided = 0;        // decisions before it that were kept
+  };
+  std::vector<Way> ways;
+  std::set<uint32_t> open_loops;   // of which it was decided, or followed from decisions, whether they go round again
+  std::optional<Overrun> overrun;  // the scenario is not believed from here on
   std::vector<uint8_t> went;
 };
 

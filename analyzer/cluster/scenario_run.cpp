@@ -75,6 +75,7 @@ Scenario describe(const Scene& scene, const Progress& progress, bool made_by_pol
   out.usual = scene.policy.usual();
   out.idle = state.tensor_memory.operations().empty();
   out.contradictory = state.guesses_contradict;
+  out.gives_up = scene.policy.gives_up != UINT32_MAX;
   out.complete = progress.complete;
   out.stopped = !out.complete && !state.decisions.nothing_new && !made_by_policy;
   out.decisions = std::move(scene.log.decisions());
@@ -141,7 +142,13 @@ ScenarioResult ScenarioUnderWay::finish() {
   out.choices = std::move(state_.decisions.choices);
   out.other_trips = std::move(state_.decisions.other_trips);
   out.selections = std::move(state_.decisions.selections);
+  out.on_data = std::move(state_.decisions.on_data);
+  out.same_question = std::move(state_.decisions.same_question);
+  for (const DecisionState::Way& w : state_.decisions.ways) {
+    if (w.of_parameters && scene_.facts.branches.runs_no_time(w.block, w.way)) out.skips.push_back(w);
+  }
   out.nothing_new = state_.decisions.nothing_new;
+  out.overrun = state_.decisions.overrun;
   out.over_budget = progress_.over_budget;
   out.asked = state_.log.asked();
   out.decided = state_.log.decided();

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "analyzer/cluster/joint.h"
@@ -21,7 +24,11 @@ struct ScenarioResult {
   // What another policy would have decided another way: see DecisionState.
   std::map<uint32_t, unsigned> choices, other_trips;
   std::map<uint32_t, bool> selections;
-  bool nothing_new = false;  // it goes the way that the usual one does, and was not followed to its end
+  std::set<uint32_t> on_data;
+  std::set<std::pair<uint32_t, uint32_t>> same_question;
+  std::vector<DecisionState::Way> skips;  // by which parameters let a loop that writes Tensor Memory run no time
+  bool nothing_new = false;               // it goes the way that the usual one does, and was not followed to its end
+  std::optional<Overrun> overrun;  // it went on for more rounds than there is room for, and was not followed further
   bool over_budget = false;
   bool short_of_warps = false;  // it ended with waits that warps which a guessed block does not have may end
   uint64_t asked = 0, decided = 0, steps = 0, cost = 0;

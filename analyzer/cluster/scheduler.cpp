@@ -182,6 +182,7 @@ bool Scheduler::run_step(WarpState& w, warp::Machine& machine) {
     w.knowledge.lanes().join(w.knowledge.now());
   if (is_plain(meaning)) {
     machine.execute(step, w.step);
+    if (state_.decisions.overrun) stopped_ = true;
     if (state_.changes.word) wake();
     return true;
   }
@@ -200,7 +201,7 @@ bool Scheduler::settle(WarpState& w, const Outcome& outcome) {
     w.wait = *wait;
     if (std::holds_alternative<WaitForWord>(*wait)) ++state_.polling;
   }
-  if (state_.decisions.nothing_new) stopped_ = true;
+  if (state_.decisions.nothing_new || state_.decisions.overrun) stopped_ = true;
   if (state_.changes.any()) wake();
   if (w.step != step) --w.step;  // it was woken behind its barrier: the caller goes on to the next step
   return std::holds_alternative<Done>(outcome) || (w.ready() && std::holds_alternative<Wait>(outcome));
@@ -390,7 +391,8 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
   }
   const uint32_t lanes = machine.active;
   LaneGroups groups(scene_, w);
-  if (const uint32_t to = w.groups.size() == 1 ? only_way(machine, b) : kNone; to != kNone) {
+  const bool gives_up = b == scene_.policy.gives_up;
+  if (const uint32_t to = w.groups.size() == 1 && !gives_up ? only_way(machine, b) : kNone; to != kNone) {
     if (block.successors.size() > 1) scene_.footprints.coverage.note_way(b, block.successors[0] == to ? 0 : 1);
     w.groups.front().at = warp::waiting_at(scene_.kernel.graph, b, to, lanes);
     groups.begin_block();
@@ -417,6 +419,10 @@ void Scheduler::leave(WarpState& w, warp::Machine& machine) {
       }
       break;
     case Ending::kBranch:
+      if (gives_up) {
+        groups.go_to(rest, b, block.successors[scene_.facts.branches.give_ups().at(b)], lanes);
+        break;
+      }
       if (!branch(w, machine, b, lanes, rest)) return;
       break;
     case Ending::kIndexed:
@@ -439,7 +445,7 @@ bool Scheduler::branch(WarpState& w, warp::Machine& machine, uint32_t b, uint32_
     stopped_ = true;
     return false;
   }
-  if (p.base != 0) decisions_.note_ways(w, b, t);
+  if (p.base != 0) decisions_.note_ways(w, b, p, t);
   Coverage& coverage = scene_.footprints.coverage;
   if (t.yes != 0) coverage.note_way(b, 0);
   if (t.no != 0) coverage.note_way(b, 1);

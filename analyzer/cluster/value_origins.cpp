@@ -1,5 +1,7 @@
 #include "analyzer/cluster/value_origins.h"
 
+#include <algorithm>
+
 namespace tmemlint::cluster {
 
 using program::Action;
@@ -7,6 +9,8 @@ using program::Arg;
 using program::Step;
 
 namespace {
+
+constexpr uint64_t kParameter = uint64_t{1} << 63;  // registers have small numbers
 
 // Whether an instruction computes its results from its operands alone.
 bool is_computation(Action action) {
@@ -121,14 +125,56 @@ void ValueOrigins::walk(uint32_t reg, F&& f) const {
   }
 }
 
+bool ValueOrigins::address_counts_in(uint32_t of, const kernel::Loop& loop) const {
+  const auto in_loop = [&](uint32_t s) {
+    return std::any_of(program_.code.begin() + loop.head, program_.code.begin() + loop.end,
+                       [&](const program::Code& c) { return s >= c.first && s < c.last; });
+  };
+  // What a register is computed from, in the loop alone or anywhere. True where a register is met that is under way
+  // already, in the loop: it is computed from itself.
+  enum class Mark : uint8_t { kNew, kOpen, kDone };
+  const auto visit = [&](const auto& self, uint32_t reg, std::vector<Mark>& marks, bool anywhere) -> bool {
+    if (marks[reg] != Mark::kNew) return !anywhere && marks[reg] == Mark::kOpen;
+    marks[reg] = Mark::kOpen;
+    for (const uint32_t s : writers_[reg]) {
+      const Step& step = program_.steps[s];
+      if (!computes(step) || !(anywhere || in_loop(s))) continue;
+      bool counts = false;
+      each(step, false, [&](const Arg& a) { counts = counts || self(self, a.ref, marks, anywhere); });
+      if (counts) return true;
+    }
+    marks[reg] = Mark::kDone;
+    return false;
+  };
+  std::vector<Mark> slice(writers_.size(), Mark::kNew);
+  each(program_.steps[of], false, [&](const Arg& a) {
+    if (a.address) visit(visit, a.ref, slice, true);
+  });
+  std::vector<Mark> marks(writers_.size(), Mark::kNew);
+  for (uint32_t reg = 0; reg < slice.size(); ++reg) {
+    if (slice[reg] != Mark::kNew && visit(visit, reg, marks, false)) return true;
+  }
+  return false;
+}
+
 bool ValueOrigins::computes(const Step& step) const {
   if (step.kind != Step::Kind::kInstruction) return true;
   const ptx::Module& module = *program_.graph->module;
   return is_computation(program_.meanings[module.instructions[step.instruction].opcode].action);
 }
 
+bool ValueOrigins::address_shares_parameter(uint32_t step, uint32_t reg) const {
+  std::set<uint64_t> of_register;
+  collect(reg, of_register);
+  std::set<uint64_t> of_address;
+  each(program_.steps[step], false, [&](const Arg& a) {
+    if (a.address) collect(a.ref, of_address);
+  });
+  return std::any_of(of_address.begin(), of_address.end(),
+                     [&](uint64_t origin) { return (origin & kParameter) != 0 && of_register.contains(origin); });
+}
+
 uint64_t ValueOrigins::origin(const Step& step, uint32_t reg) const {
-  constexpr uint64_t kParameter = uint64_t{1} << 63;  // registers have small numbers
   for (unsigned n = step.destinations; n < step.argument_count; ++n) {
     const Arg& a = program_.args[step.first_arg + n];
     if (a.address && a.kind == Arg::Kind::kNumber) return kParameter | a.number;

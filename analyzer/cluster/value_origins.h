@@ -17,6 +17,11 @@ public:
   void collect(uint32_t reg, std::set<uint64_t>& out) const;
   // Whether it may be computed from the place of a thread or a CTA in its block or cluster.
   bool of_place(uint32_t reg) const;
+  // Whether an address of a step is computed from a register that counts up in a loop: one that is computed there from
+  // what it was itself the round before.
+  bool address_counts_in(uint32_t step, const kernel::Loop& loop) const;
+  // Whether an address of a step and a register are computed from the same parameter.
+  bool address_shares_parameter(uint32_t step, uint32_t reg) const;
 
 private:
   // Calls `f` with each step that a register may be computed by, through computations, and the register it writes

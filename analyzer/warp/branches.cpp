@@ -17,6 +17,49 @@ using value::Op;
 using value::sign_extend;
 using value::Uniformity;
 
+namespace {
+
+bool has_common_base(const Terms& terms, const Value& v) {
+  return v.without_base == 0 && (v.base == 0 || terms[v.base].uniformity == Uniformity::kCta);
+}
+
+// Whether a comparison holds numbers by lane, which count up, against a number that is the same in all threads and that
+// may be one at which no warp parts: the two differ by a multiple of 32 where it turns over.
+bool compares_with_a_bound(const Terms& terms, const value::Term& comparison) {
+  const Value& a = comparison.args[0];
+  const Value& b = comparison.args[1];
+  if (!has_common_base(terms, a) || !has_common_base(terms, b) || (a.table == 0) == (b.table == 0)) return false;
+  const bool lanes_first = a.table != 0;  // lane < bound; else bound < lane
+  const Value& lanes = lanes_first ? a : b;
+  const Value& bound = lanes_first ? b : a;
+  for (unsigned l = 1; l < value::kLanes; ++l) {
+    if (terms.offsets(lanes)[l] != terms.offsets(lanes)[l - 1] + 1) return true;  // counts in another way
+  }
+  uint64_t steps = value::kLanes;  // the bound and the first lane differ by multiples of this
+  for (const Value& v : {lanes, bound}) {
+    const uint64_t zeros = v.base == 0 ? ~uint64_t{0} : terms[v.base].zero_bits;
+    steps = std::min(steps, uint64_t{1} << std::min(5, std::countr_one(zeros)));
+  }
+  return (bound.number - terms.number_in(lanes, 0) + (lanes_first ? 0 : 1)) % steps == 0;
+}
+
+// Whether a condition that differs between lanes does so only for some of the numbers that are the same in all threads.
+bool parts_at_a_bound(const Terms& terms, const Value& condition) {
+  if (condition.base == 0) return condition.same_in_lanes();
+  if (condition.table != 0 || condition.without_base != 0) return false;
+  const Terms::Parts parts = terms.parts(condition.base);
+  return std::all_of(parts.begin(), parts.end(), [&](const value::Summand& part) {
+    const value::Term& t = terms[part.term];
+    if (t.uniformity != Uniformity::kLane) return true;
+    if (t.kind != value::TermKind::kPure || t.args.size() != 2) return false;
+    if (t.operation.op == Op::kLt) return compares_with_a_bound(terms, t);
+    return (t.operation.op == Op::kAnd || t.operation.op == Op::kOr) && t.width == 1 &&
+           parts_at_a_bound(terms, t.args[0]) && parts_at_a_bound(terms, t.args[1]);
+  });
+}
+
+}  // namespace
+
 // Whether the lanes in front go straight on from block `b`.
 bool Evaluator::goes_on(uint32_t b, const std::vector<Waiting>& waiting) const {
   const Waiting& front = waiting.front();
@@ -113,6 +156,7 @@ bool Evaluator::branch(uint32_t b, std::vector<Waiting>& others, uint32_t lanes)
   if (is_one) {
     go_both_ways(b, others, t);
   } else {
+    if (parts_at_a_bound(terms_, p)) out_.graph.nodes[steps_.node].parts_at_a_bound = true;
     split_lanes(b, others, t);
   }
   return true;

@@ -51,6 +51,9 @@ struct Node {
   uint32_t lanes = 0;
   uint32_t from = kNone;  // a node that leads here (the first one found)
   int8_t decision = -1;   // 1/0: what the unknown condition of `from` was taken to be; -1: it was not unknown
+  // Lanes part at its end where their numbers are held against one that is the same in all threads: there are numbers
+  // with which no warp parts, such as multiples of 32.
+  bool parts_at_a_bound = false;
 };
 
 struct Uncertain {
