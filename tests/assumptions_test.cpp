@@ -166,6 +166,7 @@ const Allowed kAllowed[] = {
     {"analyzer/warp/", "kMaybeStoredPart", kNaming},
     {"analyzer/warp/joins.cpp", "kColumnBits", kFact},
     {"analyzer/cluster/branch_facts.cpp", "kNoWay", kNone},
+    {"analyzer/cluster/aim.h", "kAny", kNone},
     {"analyzer/cluster/value_origins.cpp", "kParameter", kNaming},
     {"analyzer/cluster/last_stores.h", "kPage", kContainer},
     {"rules/column_bounds.cpp", "kColumns", kFact},

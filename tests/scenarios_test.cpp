@@ -235,8 +235,8 @@ TEST(Reach, AWaitThatIsMadeAgainIsNoRegionOfItsOwn) {
 
 TEST(Conditions, BitsOfWhichNoneIsThereAreTwoConditions) {
   // The columns are freed where either flag is 0; the accesses come where both are, however that is asked.
-  for (const std::string& both : {"or.b32 %r22, %r20, %r21;\nsetp.eq.s32 %p3, %r22, 0;\n",
-                                  "or.b32 %r22, %r21, %r20;\nsetp.ne.s32 %p4, %r22, 0;\nnot.pred %p3, %p4;\n"}) {
+  for (const char* both : {"or.b32 %r22, %r20, %r21;\nsetp.eq.s32 %p3, %r22, 0;\n",
+                           "or.b32 %r22, %r21, %r20;\nsetp.ne.s32 %p4, %r22, 0;\nnot.pred %p3, %p4;\n"}) {
     const std::string text = ptx_kernel(
         where("%w0", "mov.u32 %r20, %n;\nmov.u32 %r21, %m;\nsetp.ne.u32 %p1, %r20, 0;\n@%p1 bra NONE;\n" +
                          allocate("slot", 32) + "NONE:\n" + both + "ld.shared.b32 %ta, [slot];\n" +
