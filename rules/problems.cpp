@@ -62,6 +62,10 @@ public:
   }
 
   void operator()(const cluster::StrayAccess& s) {
+    if (s.alloc_beside.instruction != kNone) {
+      add(Kind::kAccessBesideAlloc, s.access, s.alloc_beside);
+      return;
+    }
     const bool unallocated = s.alloc == kNone && !s.any_live;
     add(unallocated ? Kind::kUnallocated : Kind::kOutOfBounds, s.access, s.alloc);
   }
@@ -272,6 +276,7 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kDeallocRace:
     case Kind::kSlotReadEarly:
     case Kind::kSlotOverwritten:
+    case Kind::kAccessBesideAlloc:
     case Kind::kAllocAfterRelinquish:
     case Kind::kNoRoom:
     case Kind::kSeveralWarps:

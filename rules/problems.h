@@ -46,8 +46,9 @@ enum class ProblemKind : uint8_t {
   kPeerInFlight,       // the dealloc; what of the peer is not joined [FreePair, UnjoinedFree]
   kPeerLoadOrStore,    // the dealloc; the peer's access
   // The place in shared memory that alloc writes its address to [SlotRace]
-  kSlotReadEarly,    // the read; the alloc
-  kSlotOverwritten,  // the write; the alloc whose address is lost
+  kSlotReadEarly,      // the read; the alloc
+  kSlotOverwritten,    // the write; the alloc whose address is lost
+  kAccessBesideAlloc,  // the access by a literal address; the alloc of another warp [StrayAccess]
   // Allocs and deallocs
   kAllocSize,             // the alloc [AllocRequest]
   kAllocGrowing,          // the larger alloc; the smaller one before it [AllocPair]

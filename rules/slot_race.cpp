@@ -1,4 +1,6 @@
 // tmem-slot-race: the word of shared memory that holds a TMEM address is read or written too early.
+#include <map>
+
 #include "rules/between_warps.h"
 
 namespace tmemlint::rules {
@@ -8,6 +10,16 @@ namespace {
 using cluster::SlotRace;
 
 void check_slot_race(Context& context) {
+  std::map<uint32_t, uint32_t> first;  // by alloc: the access that is told of
+  for_each(context, {ProblemKind::kAccessBesideAlloc}, [&](const Problem& p) -> std::optional<Draft> {
+    if (first.try_emplace(p.other, p.at).first->second != p.at) return std::nullopt;
+    Draft d = draft(p, report::Level::kError,
+                    name(context, p.at) + " touches column " + std::to_string(p.as<cluster::StrayAccess>().column) +
+                        " by a literal address, but no barrier orders the alloc" + other_warp_text(p) +
+                        " before it: it may come before anything is allocated");
+    d.related.emplace_back(p.other, "the alloc that it relies on");
+    return d;
+  });
   for_each(context, {ProblemKind::kSlotReadEarly, ProblemKind::kSlotOverwritten}, [&](const Problem& p) {
     const auto& race = p.as<SlotRace>();
     const std::string warp = warp_text(race.other);

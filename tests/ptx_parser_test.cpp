@@ -471,6 +471,29 @@ TEST(PtxParser, ModuleVariables) {
   EXPECT_EQ(variable_of(module, "managed")->alignment, 2u);
 }
 
+// The bytes that a variable of a module begins with; empty where they are not known.
+std::vector<uint8_t> initial_bytes(const std::string& declaration) {
+  const Module module = parse_text(kHeader + declaration + ";\n");
+  EXPECT_EQ(errors_of(module), "");
+  EXPECT_EQ(module.variables.size(), 1u);
+  const uint32_t initial = module.variables[0].initial;
+  return initial == kNone ? std::vector<uint8_t>{} : module.initial_bytes[initial];
+}
+
+TEST(PtxParser, InitialBytesOfVariables) {
+  using Bytes = std::vector<uint8_t>;
+  EXPECT_EQ(initial_bytes(".const .b8 a[4] = {1, 0x20, 3}"), (Bytes{1, 0x20, 3, 0}));
+  EXPECT_EQ(initial_bytes(".global .align 4 .u16 a[2][3] = {{1, 2}, {3, 4, 5}}"),
+            (Bytes{1, 0, 2, 0, 0, 0, 3, 0, 4, 0, 5, 0}));
+  EXPECT_EQ(initial_bytes(".global .s32 a[] = {-1, 2}"), (Bytes{255, 255, 255, 255, 2, 0, 0, 0}));
+  EXPECT_EQ(initial_bytes(".global .v2 .u16 a[2] = {{1}, {2, 3}}"), (Bytes{1, 0, 0, 0, 2, 0, 3, 0}));
+  EXPECT_EQ(initial_bytes(".const .u16 a = 258"), (Bytes{2, 1}));
+  EXPECT_EQ(initial_bytes(".const .u32 a"), Bytes{}) << "nothing says what it begins with";
+  EXPECT_EQ(initial_bytes(".const .f32 a = 0f3f800000"), Bytes{});
+  EXPECT_EQ(initial_bytes(".const .u32 a[2] = {1 + 2, 3}"), Bytes{}) << "an expression";
+  EXPECT_EQ(initial_bytes(".const .u32 a[1] = {1, 2}"), Bytes{}) << "more than there is room for";
+}
+
 TEST(PtxParser, VariablesOfFunctions) {
   Module module = parse_body(
       ".local .align 16 .b8 __local_depot0[64];\n.shared .b64 outer;\n{\n.shared .b32 outer;\n"

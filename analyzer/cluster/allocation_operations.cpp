@@ -39,7 +39,7 @@ Outcome AllocationOperations::alloc(Execution& e) {
   a.alloc = e.site();
   a.made = e.event();
   a.slot = slot ? static_cast<uint32_t>(*slot) : 0;
-  const uint32_t id = memory.add(a, address.base);
+  const uint32_t id = memory.add(e.warp, a, address.base);
   note_paired(e, &RunState::PairedSteps::allocs);
   if (slot) write_slot(e, static_cast<uint32_t>(*slot), id, address);
   scene_.log.add_line(

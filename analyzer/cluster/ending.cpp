@@ -95,6 +95,7 @@ void ScenarioEnding::note_hang_of(Hang hang, const std::vector<uint32_t>& addres
 
 void ScenarioEnding::note_end(bool complete) {
   note_unwritten_reads();
+  note_allocs_beside();
   note_arrivals();
   if (!complete) return;
   note_in_flight();
@@ -125,6 +126,18 @@ void ScenarioEnding::note_unwritten_reads() {
     // An mma that accumulates writes its columns itself: only a loop that was let run no time excuses it.
     scene_.log.add(out);
   });
+}
+
+// Adds to accesses of what nobody had allocated the alloc that only happened to come later.
+void ScenarioEnding::note_allocs_beside() {
+  for (const TensorMemory::EarlyAccess& e : state_.tensor_memory.early()) {
+    if (e.alloc == kNoAllocation) continue;
+    for (Observed& o : scene_.log.observed()) {
+      auto* stray = std::get_if<StrayAccess>(&o.what);
+      if (stray == nullptr || stray->any_live || stray->access != e.site) continue;
+      stray->alloc_beside = state_.tensor_memory.allocation(e.alloc).alloc;
+    }
+  }
 }
 
 // Adds to the arrivals what is known only in the end: whether anybody waits on the mbarrier (one that nobody waits on

@@ -17,6 +17,7 @@ public:
 private:
   void note_hang_of(Hang hang, const std::vector<uint32_t>& addresses);
   void note_unwritten_reads();
+  void note_allocs_beside();
   void note_arrivals();
   void note_in_flight();
   void note_late_reaches();

@@ -45,7 +45,7 @@ struct Fields {
             of_use(p.access), p.release.instruction};
   }
   Key operator()(const StrayAccess& s) const {
-    return {s.access.instruction, s.alloc, bits(s.any_live, parity(s.access) != 0)};
+    return {s.access.instruction, s.alloc, bits(s.any_live, parity(s.access) != 0), s.alloc_beside.instruction};
   }
   Key operator()(const FreedAccess& s) const {
     return {s.access.instruction, s.free.instruction, bits(s.ordered, parity(s.access) != 0, parity(s.free) != 0)};

@@ -103,6 +103,7 @@ struct StrayAccess {
   int64_t column = 0;          // the first one: from the allocation's first column, or the column itself
   uint32_t columns = 0;        // how many are certainly touched
   bool any_live = false;       // the CTA has some allocation
+  Site alloc_beside;           // the alloc of another warp that would hold it, but that nothing orders before it
 };
 
 // An access of columns that a dealloc freed before.

@@ -44,11 +44,15 @@ std::optional<uint32_t> TensorMemory::find_room(uint32_t rank, uint32_t columns,
   return std::nullopt;
 }
 
-uint32_t TensorMemory::add(const Allocation& allocation, uint32_t term) {
+uint32_t TensorMemory::add(const WarpState& w, const Allocation& allocation, uint32_t term) {
   const auto id = static_cast<uint32_t>(allocations_.size());
   const std::pair entry(term, id);
   allocation_of_.insert(std::upper_bound(allocation_of_.begin(), allocation_of_.end(), entry), entry);
   allocations_.push_back(allocation);
+  for (EarlyAccess& e : early_) {
+    const bool ordered = e.event.warp == w.index || w.knowledge.knows(e.event.warp, e.event.event);
+    if (e.alloc == kNoAllocation && e.site.warp.rank == allocation.rank && !ordered) e.alloc = id;
+  }
   columns_[allocation.rank].clear(allocation.base, allocation.base + allocation.columns);
   return id;
 }
@@ -98,7 +102,10 @@ void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kin
   access.writes = kind.writes;
   accesses_.push_back(access);
   log.count(1, where.at.known ? 1 : 0);
-  if (!where.at.known) return;
+  if (!where.at.known) {
+    if (kind.writes) may_write_anywhere(w, where.rank);
+    return;
+  }
   const bool own = where.rank == w.id.rank;
   bool outside = false;
   if (own && !judge_place(w, here, where, &outside, log)) return;
@@ -118,6 +125,36 @@ void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kin
                               [&](Column& c) { c.written |= where.half_windows; });
   }
   leave_trace(w, id, where);
+}
+
+// A write of columns that are not known: any column of the CTA may be written from now on, and what an access that is
+// not ordered with it has read unwritten may have been written before.
+void TensorMemory::may_write_anywhere(const WarpState& w, uint32_t rank) {
+  for (const Allocation& a : allocations_) {
+    if (a.rank != rank || !a.live) continue;
+    columns_[rank].each(a.base, a.base + a.columns, [](Column& c) { c.written = ptx::kAllHalfWindows; });
+  }
+  for (const UnwrittenAccess& u : unwritten_) {
+    Access& access = accesses_[u.access];
+    const Operation& read = operations_[access.operation];
+    if (read.id.rank == rank && read.warp != w.index && !read.issued(w.knowledge.any())) access.write_follows = true;
+  }
+}
+
+// An access by a literal address, of columns that another warp allocates: no read of the slot tells whether that comes
+// first.
+void TensorMemory::note_use_beside_alloc(const WarpState& w, const Site& site, const Rectangle& where,
+                                         ObservationLog& log) {
+  Allocation& of = allocations_[where.at.allocation];
+  if (where.at.based || of.used_early || of.rank != w.id.rank || w.knowledge.knows(of.made.warp, of.made.event)) return;
+  of.used_early = true;
+  StrayAccess stray;
+  stray.access = site;
+  stray.column = where.at.column;
+  stray.columns = where.columns;
+  stray.any_live = true;
+  stray.alloc_beside = of.alloc;
+  log.add(stray);
 }
 
 // Holds an access against the allocations of its CTA, and writes down one that lies in none, in a freed one, or past
@@ -143,9 +180,11 @@ bool TensorMemory::judge_place(const WarpState& w, uint32_t here, const Rectangl
       stray.columns = where.columns;
       stray.any_live = any_live;
       log.add(stray);
+      if (!any_live) early_.push_back({{w.index, w.knowledge.now()}, site});
     }
   }
   if (of == nullptr) return true;
+  if (of->live && where.at.allocation != kNoAllocation) note_use_beside_alloc(w, site, where, log);
   if (!of->live) {
     log.add(FreedAccess{site, of->free, w.knowledge.knows(of->freed.warp, of->freed.event)});
     return false;

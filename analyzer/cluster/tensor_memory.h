@@ -70,6 +70,7 @@ struct Allocation {
   bool live = true;
   Site free;  // the dealloc that freed it
   WarpEvent freed;
+  bool used_early = false;  // a warp that it is not ordered before touched it; said once
   bool holds(uint32_t column) const { return column >= base && column < base + columns; }
 };
 
@@ -104,8 +105,8 @@ public:
   uint32_t live_columns(uint32_t rank) const;
   // The first column of the lowest range that is free, in steps of the allocation unit.
   std::optional<uint32_t> find_room(uint32_t rank, uint32_t columns, uint32_t capacity) const;
-  // `term`: the address that the alloc returned.
-  uint32_t add(const Allocation& allocation, uint32_t term);
+  // `term`: the address that the alloc returned. `w` allocates.
+  uint32_t add(const WarpState& w, const Allocation& allocation, uint32_t term);
   // The allocation whose address is a term; kNoAllocation for other terms.
   uint32_t allocation_of(uint32_t term) const;
   // The live allocation of a CTA that a column lies in.
@@ -162,10 +163,20 @@ public:
       if (!access.write_follows) f(u, operations_[access.operation]);
     }
   }
+  // Of an access at a time at which its CTA had nothing allocated: the alloc of another warp that came later, and that
+  // nothing orders with it.
+  struct EarlyAccess {
+    WarpEvent event;
+    Site site;
+    uint32_t alloc = kNoAllocation;
+  };
+  const std::vector<EarlyAccess>& early() const { return early_; }
   // Whether some instruction of a list has written Tensor Memory of its own CTA.
   bool has_written(const std::vector<uint32_t>& instructions) const;
 
 private:
+  void may_write_anywhere(const WarpState& w, uint32_t rank);
+  void note_use_beside_alloc(const WarpState& w, const Site& site, const Rectangle& where, ObservationLog& log);
   bool judge_place(const WarpState& w, uint32_t here, const Rectangle& where, bool* outside, ObservationLog& log);
   // `id`, `earlier`: accesses, as indices.
   bool hold_against_earlier(const WarpState& w, uint32_t id, const Rectangle& where, ObservationLog& log);
@@ -184,6 +195,7 @@ private:
   std::vector<Operation> operations_;
   std::vector<Access> accesses_;
   std::vector<UnwrittenAccess> unwritten_;
+  std::vector<EarlyAccess> early_;
   std::vector<uint32_t> written_by_;  // instructions that wrote Tensor Memory, ascending
   struct Arrival {
     uint32_t event = 0;

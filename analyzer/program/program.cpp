@@ -7,6 +7,7 @@
 #include "analyzer/program/load_uses.h"
 #include "analyzer/program/operands.h"
 #include "analyzer/program/slice.h"
+#include "analyzer/program/steps.h"
 #include "analyzer/program/straight_runs.h"
 #include "analyzer/program/writers.h"
 
@@ -79,12 +80,29 @@ void number_registers(Program& program) {
   program.register_width = std::move(width);
 }
 
+// What such a register holds is not known.
+std::vector<uint32_t> find_never_written(const Program& program) {
+  std::vector<bool> written(program.register_width.size(), false);
+  for (const Step& step : program.steps) {
+    if (step.is_marker()) continue;
+    each_arg(program, step, [&](const Arg& a, bool is_written) {
+      if (a.kind == Arg::Kind::kRegister && is_written && !a.address) written[a.ref] = true;
+    });
+  }
+  std::vector<uint32_t> out;
+  for (uint32_t r = 0; r < written.size(); ++r) {
+    if (!written[r]) out.push_back(r);
+  }
+  return out;
+}
+
 }  // namespace
 
 Program compile(const Graph& graph) {
   Program program(graph);
   decode_names(program);
   find_widths(program);
+  program.tables = ConstantTables(graph, program.layout, program.meanings);
   const Operands operands(program);
   alias_parameters(operands, program);
   {
@@ -95,6 +113,7 @@ Program compile(const Graph& graph) {
     emit_steps(operands, slice, writers, loads, roles, program);
   }
   number_registers(program);
+  program.never_written = find_never_written(program);
   const Liveness liveness(program);
   find_straight_runs(program, liveness);
   for (uint32_t b = 0; b < program.code.size(); ++b) program.code[b].live_in = liveness.before(b);

@@ -13,6 +13,7 @@
 
 #include "analyzer/kernel/graph.h"
 #include "analyzer/kernel/layout.h"
+#include "analyzer/program/constant_tables.h"
 #include "analyzer/program/meaning.h"
 #include "analyzer/program/special.h"
 
@@ -105,6 +106,8 @@ struct Program {
   std::vector<uint8_t> register_width;  // by register
   std::vector<Straight> straights;
   std::vector<uint32_t> straight_refs;
+  ConstantTables tables;
+  std::vector<uint32_t> never_written;  // registers that something reads and nothing writes
 
   explicit Program(const kernel::Graph& g) : graph(&g), layout(g) {}
 };

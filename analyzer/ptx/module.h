@@ -120,6 +120,7 @@ struct Variable {
   uint64_t size = 0;          // bytes; 0 for `.extern .shared x[]`
   uint32_t alignment = 1;     // bytes; the natural one where none is written
   uint32_t function = kNone;  // Module::functions that owns it; kNone at module level
+  uint32_t initial = kNone;   // Module::initial_bytes; kNone without an initialiser, or with one that is not known
   Space space = Space::kNone;
   Type type = Type::kNone;
   bool is_extern = false;
@@ -204,6 +205,8 @@ struct Module {
   std::vector<Function> functions;  // entries and functions in the order of their first declaration; a declaration and
                                     // its definition are one element
   std::vector<Variable> variables;
+  std::vector<std::vector<uint8_t>> initial_bytes;  // of variables whose initialiser is whole numbers: all their bytes
+  std::vector<std::string_view> names_in_initialisers;
   std::vector<Location> locations;
   std::vector<SourceFile> files;
   std::vector<std::string_view> special_registers;

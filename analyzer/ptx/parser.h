@@ -165,8 +165,9 @@ private:
   bool apply_directive(Declaration& declaration, bool& is_pointee);
   bool parse_register_count(std::optional<uint32_t>& count);
   void already_declared(const Token& name);
-  bool parse_extents(Variable& variable, uint64_t& elements);
-  bool skip_initialiser(uint64_t& elements);
+  bool parse_extents(Variable& variable, uint64_t& elements, std::vector<uint64_t>& extents);
+  template <typename Bytes>
+  bool parse_initialiser(Bytes& initial, uint64_t& elements);
   void add_variable(const NameKey& name, const Variable& variable);
   bool parse_table_entry(uint32_t label);
   void add_target(uint32_t label, const NameKey& name, Span span);

@@ -24,6 +24,59 @@ uint64_t saturating_product(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? ~uint64_t{0} : product;
 }
 
+// The bytes of an initialiser, as its tokens come by. Only whole numbers have bytes here: one with anything else in it
+// (an address, a mask, an expression, a floating-point number) is not known.
+class InitialBytes {
+public:
+  // `extents`: of the variable, outermost first, 0 where none is written; the elements of a vector are the innermost.
+  InitialBytes(const Variable& variable, std::vector<uint64_t> extents)
+      : element_(bits(variable.type) / 8), extents_(std::move(extents)) {
+    if (!is_integer_type(variable.type)) give_up();
+  }
+
+  void number(uint64_t value) {
+    if (negative_) value = 0 - value;
+    negative_ = false;
+    if (bytes_.size() >= assumptions::kBytesOfATable) give_up();
+    if (!known_) return;
+    for (unsigned n = 0; n < element_; ++n) bytes_.push_back(static_cast<uint8_t>(value >> (8 * n)));
+  }
+  void minus() {
+    if (negative_) give_up();
+    negative_ = true;
+  }
+  void open() { starts_.push_back(bytes_.size()); }
+  // What an inner list leaves out is 0.
+  void close() {
+    if (starts_.empty()) return give_up();
+    const size_t start = starts_.back();
+    starts_.pop_back();
+    if (starts_.empty()) return;  // the whole of it: `bytes` fills it up
+    uint64_t size = element_;
+    for (size_t n = starts_.size(); n < extents_.size(); ++n) size = saturating_product(size, extents_[n]);
+    if (size > assumptions::kBytesOfATable || bytes_.size() > start + size) return give_up();
+    if (known_) bytes_.resize(start + size);
+  }
+  void give_up() {
+    known_ = false;
+    bytes_.clear();
+  }
+  // All bytes of a variable of that size; nothing where they are not known.
+  std::vector<uint8_t> bytes(uint64_t size) {
+    if (!known_ || bytes_.size() > size || size > assumptions::kBytesOfATable) return {};
+    bytes_.resize(size);
+    return std::move(bytes_);
+  }
+
+private:
+  unsigned element_;
+  std::vector<uint64_t> extents_;
+  std::vector<uint8_t> bytes_;
+  std::vector<size_t> starts_;  // of the lists that are open: their first bytes
+  bool negative_ = false;
+  bool known_ = true;
+};
+
 }  // namespace
 
 bool DeclarationParser::is_linkage(std::string_view directive) {
@@ -145,15 +198,22 @@ bool DeclarationParser::parse_variable(Declaration declaration) {
   std::optional<uint32_t> count;
   if (!parse_register_count(count)) return false;
   uint64_t elements = 1;
-  if (!parse_extents(variable, elements)) return false;
+  std::vector<uint64_t> extents;
+  if (!parse_extents(variable, elements, extents)) return false;
   uint64_t bytes = saturating_product(elements, uint64_t{bits(variable.type) / 8} * declaration.vector);
   variable.size = variable.is_unsized ? 0 : bytes;
   if (token().is('=')) {
     next();
     uint64_t initialised = 0;
-    if (!skip_initialiser(initialised)) return false;
+    if (declaration.vector > 1) extents.push_back(declaration.vector);
+    InitialBytes initial(variable, std::move(extents));
+    if (!parse_initialiser(initial, initialised)) return false;
     if (variable.is_unsized) variable.size = saturating_product(bytes, initialised);
     variable.is_unsized = false;
+    if (std::vector<uint8_t> known = initial.bytes(variable.size); !known.empty()) {
+      variable.initial = static_cast<uint32_t>(module_.initial_bytes.size());
+      module_.initial_bytes.push_back(std::move(known));
+    }
   }
   if (!count) {
     add_variable(key(name), variable);
@@ -172,23 +232,25 @@ bool DeclarationParser::parse_variable(Declaration declaration) {
 }
 
 // [2][3]; an extent that is missing counts once.
-bool DeclarationParser::parse_extents(Variable& variable, uint64_t& elements) {
+bool DeclarationParser::parse_extents(Variable& variable, uint64_t& elements, std::vector<uint64_t>& extents) {
   while (token().is('[')) {
     next();
+    Constant extent;
     if (token().is(']')) {
       variable.is_unsized = true;
     } else {
-      Constant extent;
       if (!parse_expression(extent, 0)) return false;
       elements = saturating_product(elements, extent.bits);
     }
+    extents.push_back(extent.bits);
     if (!expect(']', "']'")) return false;
   }
   return true;
 }
 
 // Counts the elements of the outermost list.
-bool DeclarationParser::skip_initialiser(uint64_t& elements) {
+template <typename Bytes>
+bool DeclarationParser::parse_initialiser(Bytes& initial, uint64_t& elements) {
   uint32_t depth = 0;
   bool is_list = token().is('{');
   elements = is_list ? 0 : 1;
@@ -197,6 +259,7 @@ bool DeclarationParser::skip_initialiser(uint64_t& elements) {
     // Tables of constants make up much of some files: their numbers take the short way.
     if (token().kind == Token::Kind::kInteger) {
       is_empty = false;
+      initial.number(token().value);
       next();
       continue;
     }
@@ -204,6 +267,16 @@ bool DeclarationParser::skip_initialiser(uint64_t& elements) {
     if (depth == 0 && (is_separator || token().is(')'))) return true;
     if (token().is(';')) return expected("'}'");
     if (token().kind == Token::Kind::kBad) return expected("a value");
+    if (is_word()) module_.names_in_initialisers.push_back(text());
+    if (token().is('{')) {
+      initial.open();
+    } else if (token().is('}')) {
+      initial.close();
+    } else if (token().is('-')) {
+      initial.minus();
+    } else if (!token().is(',')) {
+      initial.give_up();
+    }
     if (token().is('{') || token().is('(')) ++depth;
     if (token().is('}') || token().is(')')) {
       if (depth == 0) return expected("';'");

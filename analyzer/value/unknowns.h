@@ -20,6 +20,7 @@ enum class UnknownKind : uint8_t {
   kUnwrittenWord,  // a word of shared memory that no thread is known to write. Number: the step that loads it
   kOneLane,        // what one lane holds of an unknown per lane. Number: the term; part: the lane
   kPendingAddress,  // where a tcgen05.ld or st of an earlier round of a loop went to. Number: the step
+  kNeverWritten,    // a register that nothing writes. Number: the register; part: the warp and the CTA's rank
   kMixedRegister,   // a register that some lanes wrote and others did not. Number: the step and the warp
   kMixedWord,       // a word of memory that some lanes wrote and others did not. Number: the step
   // --- opaque terms of a joint run of all warps, which counts them: each execution of a step gives a new one ---
@@ -39,6 +40,7 @@ enum class UnknownKind : uint8_t {
   kRounds,       // how often a loop has been gone round. Number: the block at its head
   kNarrowed,     // what the facts of one path leave of another join. Number: the node of the warp graph
   kWrittenWord,  // a word of shared memory that one of several warps wrote. Number: the step that loads it
+  kTableWord,    // a word of a table of constants. Number: the term of its address; part: a hash of what it may be
   kElement,      // an element of a small array at an index that is not known. Number: the step that loads it
 };
 

@@ -109,6 +109,8 @@ private:
   Value load_shared(uint64_t address, unsigned index, const std::optional<Value>& own);
   Value load_by_lane(const Value& address, unsigned index);
   std::optional<Value> load_listed(const Value& address, unsigned index);
+  std::optional<Value> load_table(const Value& address);
+  std::vector<uint64_t> places_in_table(const Value& address) const;
 };
 
 class Storing : public Execution {

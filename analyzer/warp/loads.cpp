@@ -1,6 +1,8 @@
 // What a load finds: the words that the path itself has stored, those that other warps were seen to store, else
 // unknowns.
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/warp/execution.h"
@@ -8,6 +10,7 @@
 namespace tmemlint::warp {
 
 using value::FactsFilter;
+using value::hash_with;
 using value::kLanes;
 using value::Lanes;
 using value::Op;
@@ -129,13 +132,89 @@ std::optional<Value> Loading::load_listed(const Value& address, unsigned index) 
   return apply(operation(Op::kAdd, width), base, offset);
 }
 
+// The addresses in a table of constants that one of them may be; none where they are too many, or not known to lie
+// there.
+std::vector<uint64_t> Loading::places_in_table(const Value& address) const {
+  constexpr size_t kMost = assumptions::kPlacesInATable;
+  const program::ConstantTables& tables = machine_.program().tables;
+  const Value one = terms_.lane(address, first_lane(lanes()));
+  std::vector<uint64_t> out;
+  if (const auto all = terms_.enumerate(one, 0, 64, FactsFilter(terms_, machine_.facts))) {
+    // An index beyond the end of a table is another fault.
+    std::copy_if(all->begin(), all->end(), std::back_inserter(out),
+                 [&](uint64_t at) { return tables.word(at, bytes()).has_value(); });
+  } else if (machine_.common != nullptr) {
+    // Which one it is depends on an index that a scenario has a number for.
+    const auto* table = tables.find(one.number);
+    if (table == nullptr) return out;
+    const unsigned aligned = static_cast<unsigned>(std::countr_one(terms_.zero_bits(Value::of_term(one.base), 0)));
+    const uint64_t step = std::max<uint64_t>(bytes(), uint64_t{1} << std::min(aligned, 63u));
+    for (uint64_t at = table->begin + (one.number - table->begin) % step; at + bytes() <= table->end(); at += step) {
+      out.push_back(at);
+      if (out.size() > kMost) break;
+    }
+  }
+  if (out.size() > kMost) {
+    terms_.uses().count(assumptions::Id::kPlacesInATable);
+    out.clear();
+  }
+  return out;
+}
+
+// A number of a table of constants, or one of those that an unknown index may lead to.
+std::optional<Value> Loading::load_table(const Value& address) {
+  const program::ConstantTables& tables = machine_.program().tables;
+  if (tables.empty() || bytes() > kLargestWord || !terms_.uniform(address, lanes())) return std::nullopt;
+  if (address.known()) {
+    const auto number = tables.word(terms_.number_in(address, first_lane(lanes())), bytes());
+    if (!number) return std::nullopt;
+    terms_.uses().count(assumptions::Id::kTablesOfConstants);
+    return Value::of(*number);
+  }
+  const std::vector<uint64_t> places = places_in_table(address);
+  if (places.empty()) return std::nullopt;
+  terms_.uses().count(assumptions::Id::kTablesOfConstants);
+  const unsigned width = bytes() * 8;
+  std::vector<Value> numbers;
+  for (uint64_t at : places) {
+    const Value number = Value::of(*tables.word(at, bytes()));
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
+  }
+  if (numbers.size() == 1) return numbers.front();
+  if (machine_.common != nullptr) {
+    // A choice by the index, so that whoever decides about the index decides about the number.
+    Value out = Value::of(*tables.word(places.back(), bytes()));
+    for (size_t n = places.size() - 1; n-- > 0;) {
+      const Value choices[3] = {apply(operation(Op::kEq, 64), address, Value::of(places[n])),
+                                Value::of(*tables.word(places[n], bytes())), out};
+      out = terms_.apply(operation(Op::kSelect, width), choices, 3);
+    }
+    return out;
+  }
+  // The same address gives the same number.
+  uint64_t hash = hash_with(bytes(), address);
+  uint64_t zero = ~uint64_t{0};
+  for (const Value& number : numbers) {
+    hash = hash_with(hash, number);
+    zero &= ~number.number;
+  }
+  const uint32_t join = terms_.join(site_of(UnknownKind::kTableWord, address.base), hash, terms_.loops(address), width);
+  terms_.set_list(join, std::move(numbers), true);
+  terms_.set_zero_bits(join, zero);
+  Value out;
+  out.base = join;
+  return out;
+}
+
 // Another word per lane; worth reading one by one only if all of them are numbers.
 Value Loading::load_by_lane(const Value& address, unsigned index) {
   Lanes n{};
   bool numbers = true;
   for (unsigned l = 0; l < kLanes && numbers; ++l) {
     if (((lanes() >> l) & 1) == 0) continue;
-    const Value mine = terms_.lane(load_known(terms_.number_in(address, l), index), l);
+    const uint64_t at = terms_.number_in(address, l);
+    const std::optional<uint64_t> constant = machine_.program().tables.word(at, bytes());
+    const Value mine = constant ? Value::of(*constant) : terms_.lane(load_known(at, index), l);
     numbers = mine.base == 0;
     n[l] = mine.number;
   }
@@ -157,7 +236,8 @@ Value Loading::load_one(const Value& address, unsigned index) {
     const bool global = window == kernel::kGlobalWindow || window == kernel::kConstWindow;
     return global ? unknown(index, Uniformity::kWarp, meaning_.access_width) : load_known(at, index);
   }
-  if (address.known() && kernel::window_of(address.number) != kernel::kGlobalWindow) {
+  if (address.known() && (kernel::window_of(address.number) != kernel::kGlobalWindow ||
+                          machine_.program().tables.find(terms_.number_in(address, first_lane(lanes()))) != nullptr)) {
     return load_by_lane(address, index);
   }
   if (std::optional<Value> one = load_listed(address, index)) return *one;
@@ -185,8 +265,10 @@ void Loading::load() {
     const Arg& to = vector ? element(n) : arg(0);
     if (to.kind != Arg::Kind::kRegister) continue;
     const uint64_t offset = uint64_t{n} * meaning_.access_width / 8;
-    const bool in_place = n == 0 || unknown_global;
-    Value v = load_one(in_place ? address : apply(operation(Op::kAdd, 64), address, Value::of(offset)), n);
+    const bool in_place = n == 0 || (unknown_global && machine_.program().tables.empty());
+    const Value here = in_place ? address : apply(operation(Op::kAdd, 64), address, Value::of(offset));
+    const std::optional<Value> constant = load_table(here);
+    Value v = constant ? *constant : load_one(unknown_global ? address : here, n);
     if (meaning_.access_signed && to.width > meaning_.access_width) {
       v = apply(operation(Op::kSext, to.width, false, meaning_.access_width), v);
     }

@@ -34,6 +34,10 @@ Machine::Machine(const Program& program, Terms& terms, const kernel::Launch& lau
                  std::vector<const SharedWrites*> others)
     : program_(program), terms_(terms), rank_(rank), warp_(warp), others_(std::move(others)) {
   registers.resize(program.register_width.size());
+  for (uint32_t r : program.never_written) {
+    registers[r] = terms.opaque(site_of(UnknownKind::kNeverWritten, r), (uint64_t{warp} << 8) | rank, Uniformity::kWarp,
+                                0, program.register_width[r]);
+  }
   const uint32_t first = warp * kLanes;
   if (launch.threads() < first + kLanes)
     existing_ = launch.threads() <= first ? 0 : (1u << (launch.threads() - first)) - 1;
