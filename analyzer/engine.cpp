@@ -48,11 +48,6 @@ void report_unreached(rules::Context& context, const cluster::UnreachedRegion& r
 void report_incomplete(rules::Context& context) {
   const cluster::Analysis& a = context.analysis();
   for (const kernel::Gap& gap : a.kernel->graph.gaps) context.incomplete(gap.instruction, gap.reason);
-  if (a.launch.shape_unknown) {
-    context.incomplete(a.kernel->tcgen05.front(),
-                       "which threads make a warp is not known: the kernel reads %tid.y or %tid.z, and nothing states "
-                       "its block; give --block X,Y,Z");
-  }
   bool stopped = false;
   for (const warp::WarpGraph& w : a.warps) {
     for (const warp::Uncertain& u : w.uncertain) {
@@ -144,7 +139,11 @@ void count_uses(const cluster::Analysis& analysis, const rules::Problems& proble
       uses.count(Id::kThreadsOfABlock);
       break;
   }
-  if (analysis.launch.cluster_is_guess() && analysis.launch.ctas() > 1) uses.count(Id::kPairOfCtas);
+  if (analysis.launch.shape_is_guess) uses.count(Id::kThreadsAlongX);
+  if (analysis.launch.cluster_is_guess() && analysis.launch.ctas() > 1) {
+    const bool inferred = analysis.launch.cluster_origin == kernel::Launch::Origin::kInferred;
+    uses.count(inferred ? Id::kClusterFromCode : Id::kPairOfCtas);
+  }
 }
 
 report::KernelStats stats_of(const cluster::Analysis& analysis, const rules::Problems& problems,
@@ -174,7 +173,9 @@ void note_uncalled(const cluster::Analysis& analysis, const ptx::Module& module,
 // The stages of one kernel: it is analysed, the rules look at it, what they say of paths is confirmed.
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
-  const cluster::Analysis analysis = cluster::analyze(module, kernel, options.block, options.cluster);
+  const std::optional<kernel::AskedLaunch> asked = asked_launch(module, kernel, options, results);
+  if (!asked) return;
+  const cluster::Analysis analysis = cluster::analyze(module, kernel, asked->block, asked->cluster);
   if (!analysis.has_tcgen05()) return;
   results.summary.tcgen05 += analysis.kernel->tcgen05.size();
   const rules::Problems problems = rules::find_problems(analysis);
@@ -196,6 +197,30 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
 }
 
 }  // namespace
+
+std::optional<kernel::AskedLaunch> asked_launch(const ptx::Module& module, uint32_t kernel, const Options& options,
+                                                report::Results& results) {
+  const ptx::Function& function = module.functions[kernel];
+  kernel::AskedLaunch asked;
+  if (options.launch_of) asked = options.launch_of(function.name).value_or(asked);
+  if (!asked.block.given()) asked.block = options.block;
+  if (!asked.cluster.given()) asked.cluster = options.cluster;
+  if (!asked.block.given() && !asked.cluster.given()) return asked;
+  const std::vector<uint32_t> tcgen05 = cluster::tcgen05_instructions(module, kernel::call_tree(module, kernel));
+  if (tcgen05.empty()) return asked;
+  const bool uses_pairs = std::any_of(tcgen05.begin(), tcgen05.end(), [&](uint32_t i) {
+    return ptx::decode(module.opcode(module.instructions[i])).cta_group == 2;
+  });
+  const std::string why = kernel::contradiction(function, asked, uses_pairs);
+  if (why.empty()) return asked;
+  report::InputError error;
+  error.file = module.source->path();
+  error.text = module.source;
+  error.span = function.name_span;
+  error.message = "kernel " + std::string(function.name) + " cannot be launched with " + why;
+  results.errors.push_back(std::move(error));
+  return std::nullopt;
+}
 
 void lint(const std::shared_ptr<const ptx::SourceText>& text, const Options& options, report::Results& results) {
   ++results.summary.files;

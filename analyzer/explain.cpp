@@ -199,7 +199,9 @@ std::string explain_kernels(const std::shared_ptr<const ptx::SourceText>& text, 
     if (!module.functions[f].is_entry || !module.functions[f].has_body) continue;
     cluster::JointSetting setting;
     setting.log = true;
-    const auto analysis = cluster::analyze(module, f, options.block, options.cluster, setting);
+    const std::optional<kernel::AskedLaunch> asked = asked_launch(module, f, options, results);
+    if (!asked) continue;
+    const auto analysis = cluster::analyze(module, f, asked->block, asked->cluster, setting);
     if (!analysis.has_tcgen05()) continue;
     if (!out.empty()) out += "\n";
     out += Explainer(module, analysis).run();

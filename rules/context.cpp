@@ -239,8 +239,15 @@ std::vector<report::Related> Context::scenario_path(const std::vector<cluster::D
 
 void Context::report(Draft draft) {
   if (!rule_->stands_alone && !analysis_.kernel->graph.gaps.empty()) return;  // said as incomplete
-  if (draft.rests_on_block && launch().shape_unknown) return;                 // said as incomplete
-  if (draft.rests_on_block && launch().block_is_guess()) {
+  // Which threads make a warp decides what each of them does.
+  const bool of_warp = draft.rests_on_block || draft.warp != nullptr || draft.in_warp;
+  if (of_warp && launch().shape_is_guess && draft.level != Level::kNote) {
+    terms().uses().count(assumptions::Id::kFindingOnGuessedBlock);
+    draft.level = Level::kWarning;
+    const ptx::Dimensions& b = launch().block;
+    draft.message += ", if its block is " + std::to_string(b.x) + "," + std::to_string(b.y) + "," + std::to_string(b.z);
+  }
+  if (draft.rests_on_block && launch().block_is_guess() && !launch().shape_is_guess) {
     terms().uses().count(assumptions::Id::kFindingOnGuessedBlock);
     if (draft.level == Level::kError) draft.level = Level::kWarning;
     draft.message += ", if a CTA has " + std::to_string(launch().threads()) + " threads";

@@ -347,10 +347,26 @@ TEST_F(Command, ListsAndExplainsRules) {
 }
 
 TEST_F(Command, RefusesWrongUsage) {
-  for (const char* arguments :
-       {"", "--format xml good.ptx", "--no-such-option good.ptx", "--block 0 good.ptx", "--block 1,2,3,4 good.ptx",
-        "--block 2048 good.ptx", "--block x good.ptx", "--cluster 0 good.ptx", "--cluster -1 good.ptx",
-        "--cluster 17 good.ptx", "--color maybe good.ptx", "--list-rules --format sarif", "--block"}) {
+  for (const char* arguments : {"",
+                                "--format xml good.ptx",
+                                "--no-such-option good.ptx",
+                                "--block 0 good.ptx",
+                                "--block 1,2,3,4 good.ptx",
+                                "--block 2048 good.ptx",
+                                "--block x good.ptx",
+                                "--cluster 0 good.ptx",
+                                "--cluster -1 good.ptx",
+                                "--cluster 17 good.ptx",
+                                "--launch good.ptx",
+                                "--launch 'k=128' good.ptx",
+                                "--launch '=block:128' good.ptx",
+                                "--launch 'k=block:0' good.ptx",
+                                "--launch 'k=block:64;block:64' good.ptx",
+                                "--launch 'k=grid:4' good.ptx",
+                                "--launch 'other=block:128' good.ptx",
+                                "--color maybe good.ptx",
+                                "--list-rules --format sarif",
+                                "--block"}) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.code, 2) << arguments;
     EXPECT_THAT(ran.err, StartsWith("tmemlint: ")) << arguments;
@@ -361,13 +377,39 @@ TEST_F(Command, RefusesWrongUsage) {
 TEST_F(Command, TakesLaunchShapes) {
   EXPECT_EQ(run("--block 128 good.ptx").code, 0);
   EXPECT_EQ(run("--block 32,2,2 --cluster 2 good.ptx").code, 0);
+  EXPECT_EQ(run("--launch 'k=block:128' good.ptx").code, 0);
+  EXPECT_EQ(run("--launch 'k*=cluster:2,2,1' --launch '*=block:128,1,1' good.ptx").code, 0);
+}
+
+TEST_F(Command, RefusesALaunchThatTheKernelContradicts) {
+  const std::string stated = ".reqntid 128,1,1";
+  std::string text = kernel("64");
+  text.replace(text.find(stated), stated.size(), ".maxntid 128");
+  write("most.ptx", text);
+  EXPECT_EQ(run("--block 128 most.ptx").code, 0);
+  const Ran larger = run("--block 256 most.ptx");
+  EXPECT_EQ(larger.code, 2);
+  EXPECT_THAT(larger.err, HasSubstr("kernel k cannot be launched with a block of 256 threads: it states .maxntid 128"));
+  text.replace(text.find(".maxntid"), 8, ".maxclusterrank 2\n    .maxntid");
+  write("rank.ptx", text);
+  EXPECT_THAT(run("--cluster 4 rank.ptx").err, HasSubstr("a cluster of 4,1,1 CTAs: it states .maxclusterrank 2"));
+  // What is said of all kernels is for those that state nothing; what is said of one is wrong there.
+  EXPECT_EQ(run("--block 256 good.ptx").code, 0);
+  const Ran named = run("--launch 'k=block:256' good.ptx");
+  EXPECT_EQ(named.code, 2);
+  EXPECT_THAT(named.err, HasSubstr("it states .reqntid 128,1,1"));
+  std::string pairs = kernel("64");
+  for (size_t at = 0; (at = pairs.find("cta_group::1", at)) != std::string::npos;)
+    pairs.replace(at, 12, "cta_group::2");
+  write("pairs.ptx", pairs);
+  EXPECT_THAT(run("--cluster 3 pairs.ptx").err, HasSubstr("its cta_group::2 instructions need pairs of CTAs"));
 }
 
 TEST_F(Command, HelpsAndNamesItsVersion) {
   const Ran help = run("--help");
   EXPECT_EQ(help.code, 0);
   for (const char* option : {"--format", "--output", "--notes", "--rule", "--no-rule", "--list-rules", "--block",
-                             "--cluster", "--strict", "--color", "--version", "--explain", "Examples:"}) {
+                             "--cluster", "--launch", "--strict", "--color", "--version", "--explain", "Examples:"}) {
     EXPECT_THAT(help.out, HasSubstr(option));
   }
   EXPECT_THAT(run("--version").out, MatchesRegex("tmemlint [0-9.]+\n"));

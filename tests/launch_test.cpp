@@ -44,5 +44,33 @@ TEST(InferredBlock, WhereWarpsAskHowManyTheyAre) {
   EXPECT_EQ(block_of(last + role("%r91") + role("6")), 224u);
 }
 
+// What waits under a flag counts too: the scenario that takes that way starves.
+TEST(InferredBlock, HasTheWarpsThatAnyScenarioWaitsFor) {
+  EXPECT_EQ(block_of("setp.ne.u32 %p4, %t, 0;\n@%p4 bra READY;\nmbarrier.init.shared::cta.b64 [full], 192;\nREADY:\n"
+                     "bar.sync 0;\nmbarrier.arrive.shared::cta.b64 _, [full];\nsetp.eq.u32 %p2, %n, 77;\n"
+                     "@!%p2 bra SKIP;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n"
+                     "@!%p3 bra WAIT;\nSKIP:\n" +
+                     role("1")),
+            192u);
+}
+
+// The cluster that the analysis of a kernel comes to that states none.
+ptx::Dimensions cluster_of(const std::string& body) {
+  return joint_of(ptx_kernel(body + role("1"))).analysis->launch.cluster;
+}
+
+TEST(InferredCluster, HasTheCtasThatTheCodeNames) {
+  EXPECT_EQ(cluster_of("").count(), 1u);
+  EXPECT_EQ(cluster_of("mapa.shared::cluster.u32 %remote, %r1, 1;\n").count(), 2u);
+  EXPECT_EQ(cluster_of("mov.b32 %r1, 5;\nmapa.shared::cluster.u32 %remote, %r0, %r1;\n").count(), 8u);
+  EXPECT_EQ(cluster_of("setp.eq.u32 %p5, %rank, 3;\n").count(), 4u);
+  EXPECT_EQ(cluster_of("setp.lt.u32 %p5, %rank, 3;\n").count(), 1u) << "says nothing of a fourth one";
+  const ptx::Dimensions both = cluster_of(
+      "mov.u32 %r1, %cluster_ctaid.y;\nsetp.ne.u32 %p5, %r1, 1;\nmov.u32 %r2, %cluster_ctarank;\n"
+      "setp.eq.u32 %p6, %r2, 3;\n");
+  EXPECT_EQ(both.x, 2u);
+  EXPECT_EQ(both.y, 2u);
+}
+
 }  // namespace
 }  // namespace tmemlint::test

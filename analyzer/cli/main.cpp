@@ -184,6 +184,21 @@ std::string overwritten(const Command& command, const std::vector<std::string>& 
   return {};
 }
 
+// What the command says about launches. `launches` are those of single kernels, which outlive the result.
+Options launch_options(const Command& command, LaunchRequests& launches) {
+  Options options;
+  options.block = command.block;
+  options.cluster = command.cluster;
+  if (!launches.empty()) options.launch_of = [&launches](std::string_view kernel) { return launches.of(kernel); };
+  return options;
+}
+
+// What is wrong with the launches of single kernels after all of them were seen.
+std::string unmatched(const LaunchRequests& launches) {
+  const std::vector<std::string> globs = launches.unmatched();
+  return globs.empty() ? "" : "--launch: no kernel matches '" + globs.front() + "'";
+}
+
 int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   const RuleFilter filter(command.rules, command.no_rules);
   if (const std::string problem = filter.problem(ids_of(rules)); !problem.empty()) return failed(problem);
@@ -195,12 +210,13 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
   if (const std::string problem = overwritten(command, files); !problem.empty()) return failed(problem);
   report::SourceRoots roots;
   if (const std::string problem = find_roots(command, sources, files, roots); !problem.empty()) return failed(problem);
-  Options options;
-  options.block = command.block;
-  options.cluster = command.cluster;
+  LaunchRequests launches = command.launches;
+  Options options = launch_options(command, launches);
   options.stats = command.stats;
   options.enabled = [&filter](std::string_view rule) { return filter.enabled(rule); };
   results = lint_all(files, options, sources, std::move(results));
+  if (const std::string problem = unmatched(launches); !problem.empty() && results.errors.empty())
+    return failed(problem);
   const uint64_t hidden_notes = command.notes ? 0 : report::hide_notes(results);
 
   report::SourceFiles shown(std::move(roots));
@@ -224,9 +240,8 @@ int check(const Command& command, const std::vector<report::RuleInfo>& rules) {
 
 int explain_files(const Command& command) {
   report::Results results;
-  Options options;
-  options.block = command.block;
-  options.cluster = command.cluster;
+  LaunchRequests launches = command.launches;
+  const Options options = launch_options(command, launches);
   std::string out;
   const std::vector<std::string> files = expand_inputs(command.files, results.errors);
   if (const std::string problem = overwritten(command, files); !problem.empty()) return failed(problem);

@@ -1,7 +1,5 @@
 #include "analyzer/cli/options.h"
 
-#include "analyzer/assumptions/assumptions.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +21,7 @@ constexpr const char* kFooter = R"(Examples:
   nvcc -ptx -arch=sm_100a k.cu -o - | tmemlint -   check what the compiler makes
   tmemlint --format sarif --output out.sarif kernel.ptx
   tmemlint --no-rule 'tmem-pair-*' kernel.ptx
+  tmemlint --launch 'gemm*=block:192;cluster:2,2,1' --launch 'reduce=block:128' kernels.ptx
   tmemlint --explain tmem-alloc-size
   tmemlint kernel.cu -- -arch=sm_100a -Iinclude    from source, with the flags of nvcc or of Clang
   tmemlint -p build                                every CUDA source of a compilation database
@@ -40,37 +39,6 @@ public:
            "    tmemlint compdb --in BUILD_DIR --out FOLDER\n";
   }
 };
-
-// "X", "X,Y" or "X,Y,Z" within the limits of the hardware; empty when it is one, else what is wrong.
-std::string read_dimensions(const std::string& text, ptx::Dimensions& out) {
-  std::vector<uint32_t> sizes;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
-    const bool digits = !part.empty() && part.size() <= 4 && part.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits) return "'" + text + "' is not X, X,Y or X,Y,Z";
-    sizes.push_back(static_cast<uint32_t>(std::stoul(part)));
-  }
-  if (sizes.empty() || sizes.size() > 3) return "'" + text + "' is not X, X,Y or X,Y,Z";
-  sizes.resize(3, 1);
-  out = {sizes[0], sizes[1], sizes[2]};
-  return {};
-}
-
-std::string read_block(const std::string& text, ptx::Dimensions& block) {
-  if (std::string problem = read_dimensions(text, block); !problem.empty()) return problem;
-  constexpr uint32_t kMostThreads = assumptions::kMostThreadsOfABlock;
-  constexpr uint32_t kLargestZ = 64;
-  if (block.count() == 0) return "a block size of 0 in '" + text + "'";
-  if (block.count() > kMostThreads) return "'" + text + "' is more than 1024 threads";
-  if (block.z > kLargestZ) return "the third size in '" + text + "' is more than 64";
-  return {};
-}
-
-std::string read_cluster(const std::string& text, ptx::Dimensions& cluster) {
-  if (std::string problem = read_dimensions(text, cluster); !problem.empty()) return problem;
-  constexpr uint32_t kMostCtas = 16;
-  if (cluster.count() == 0 || cluster.count() > kMostCtas) return "'" + text + "' is not between 1 and 16 CTAs";
-  return {};
-}
 
 // An option whose value is one of a few words.
 template <typename Choice>
@@ -136,6 +104,18 @@ void add_options(CLI::App& app, Command& command) {
          },
          "CTAs per cluster of kernels that state none (.reqnctapercluster)")
       ->option_text("X[,Y,Z]");
+  app.add_option_function<std::vector<std::string>>(
+         "--launch",
+         [&command](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             const std::string problem = command.launches.add(text);
+             if (!problem.empty()) throw CLI::ValidationError("--launch", problem);
+           }
+         },
+         "The same of the kernels that match a name or glob (repeatable; the last one counts)")
+      ->option_text("KERNEL=block:X[,Y,Z];cluster:X[,Y,Z]")
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_flag("--stats", command.stats, "Say per kernel what was asked, decided and executed");
   app.add_flag("--explain-kernel", command.explain_kernel,
                "Print what each warp does instead of findings: allocations, accesses, waits, arrivals, joins");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cli/launch_requests.h"
 #include "analyzer/cuda/lint.h"
 #include "analyzer/ptx/module.h"
 
@@ -40,6 +41,7 @@ struct Command {
   std::vector<std::string> rules, no_rules;  // globs
   ptx::Dimensions block;
   ptx::Dimensions cluster;
+  LaunchRequests launches;
   // For CUDA sources.
   std::vector<std::string> compile_flags;  // after --
   bool has_compile_flags = false;

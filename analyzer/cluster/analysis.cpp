@@ -1,6 +1,7 @@
 #include "analyzer/cluster/analysis.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace tmemlint::cluster {
 
@@ -17,6 +18,18 @@ std::vector<uint32_t> Analysis::uncalled() const {
   return out;
 }
 
+namespace {
+
+// Whether the protocol depends on which threads have a number along y or z.
+bool depends_on_shape(const CompiledKernel& kernel) {
+  const std::vector<std::string_view>& names = kernel.module->special_registers;
+  return std::any_of(kernel.program->args.begin(), kernel.program->args.end(), [&](const program::Arg& arg) {
+    return arg.kind == program::Arg::Kind::kSpecial && (names[arg.ref] == "%tid.y" || names[arg.ref] == "%tid.z");
+  });
+}
+
+}  // namespace
+
 Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions block, ptx::Dimensions cluster,
                  const JointSetting& setting) {
   Analysis out;
@@ -24,6 +37,7 @@ Analysis analyze(const ptx::Module& module, uint32_t function, ptx::Dimensions b
   const CompiledKernel& kernel = *out.kernel;
   out.launch = kernel::launch_of(module, module.functions[function], block, cluster, kernel.uses_pairs);
   if (!out.has_tcgen05()) return out;
+  out.launch.shape_is_guess = out.launch.shape_is_guess && depends_on_shape(kernel);
   SteppedLaunch stepped;
   stepped.followed = find_block(kernel, {out.launch, follow_warps(kernel, out.launch)});
   stepped.joint = run_jointly(kernel, stepped.followed.launch, stepped.followed.warps, setting);

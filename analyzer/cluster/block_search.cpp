@@ -1,9 +1,11 @@
 #include "analyzer/cluster/block_search.h"
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/kernel/constant_registers.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace tmemlint::cluster {
@@ -50,6 +52,50 @@ std::vector<uint32_t> candidates(const CompiledKernel& kernel, const FollowedLau
   return out;
 }
 
+// Counts of threads that the code itself names: of mbarriers that whole warps arrive on, and in comparisons with the
+// number of a thread.
+void add_named_counts(const CompiledKernel& kernel, std::vector<uint64_t>& out) {
+  const auto add = [&](uint64_t count) {
+    if (count != 0 && count % value::kLanes == 0 && count <= assumptions::kMostThreadsOfABlock) out.push_back(count);
+  };
+  for (uint32_t f : kernel.functions) {
+    const ptx::Function& function = kernel.module->functions[f];
+    const kernel::ConstantRegisters constants(*kernel.module, function);
+    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      const ptx::Instruction& instruction = kernel.module->instructions[i];
+      const ptx::Opcode& opcode = kernel.module->opcode(instruction);
+      const ptx::Operand* operands = kernel.module->operands_of(instruction);
+      if (opcode.root == "mbarrier" && opcode.has("init") && instruction.operand_count == 2) {
+        if (const auto count = constants.of(operands[1])) add(*count);
+      }
+      if (opcode.root != "setp" || instruction.operand_count != 3) continue;
+      for (unsigned n = 1; n < 3; ++n) {
+        const auto number = constants.of(operands[3 - n]);
+        if (operands[n].kind != ptx::Operand::Kind::kRegister || !number) continue;
+        const uint32_t special = constants.special(operands[n].ref);
+        if (special == ptx::kNone || kernel.module->special_registers[special] != "%tid.x") continue;
+        // The threads that it is about end, or begin, at that number or behind it.
+        const uint64_t whole = (*number + value::kLanes - 1) / value::kLanes * value::kLanes;
+        add(whole);
+        add(whole + value::kLanes);
+      }
+    }
+  }
+}
+
+// Larger blocks that a kernel may be for, ascending.
+std::vector<uint32_t> larger_blocks(const CompiledKernel& kernel, const FollowedLaunch& than) {
+  std::vector<uint64_t> all(kLargerBlocks.begin(), kLargerBlocks.end());
+  add_named_counts(kernel, all);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<uint32_t> out;
+  for (uint64_t threads : all) {
+    if (threads > than.launch.threads()) out.push_back(static_cast<uint32_t>(threads));
+  }
+  return out;
+}
+
 }  // namespace
 
 FollowedLaunch find_block(const CompiledKernel& kernel, FollowedLaunch first) {
@@ -75,17 +121,23 @@ FollowedLaunch find_block(const CompiledKernel& kernel, FollowedLaunch first) {
 
 SteppedLaunch find_block_that_goes_on(const CompiledKernel& kernel, SteppedLaunch first, const JointSetting& setting) {
   if (!first.followed.launch.block_is_guess() || !first.joint.short_of_warps) return first;
-  JointSetting usual = setting;  // says enough of a block, at a part of the cost
+  JointSetting usual = setting;  // says enough of most blocks, at a part of the cost
   usual.usual_only = true;
-  for (uint64_t threads : kLargerBlocks) {
-    if (threads <= first.followed.launch.threads()) continue;
+  const kernel::Launch like = first.followed.launch;
+  const bool usual_goes_on = !run_jointly(kernel, like, first.followed.warps, usual).short_of_warps;
+  std::optional<SteppedLaunch> better;
+  unsigned tries = assumptions::kBlocksSteppedInFull;
+  for (uint32_t threads : larger_blocks(kernel, first.followed)) {
     SteppedLaunch tried;
-    tried.followed = follow_in_block(kernel, first.followed.launch, threads, assumptions::Id::kBlocksTriedForWaits);
+    tried.followed = follow_in_block(kernel, like, threads, assumptions::Id::kBlocksTriedForWaits);
     if (run_jointly(kernel, tried.followed.launch, tried.followed.warps, usual).short_of_warps) continue;
     tried.joint = run_jointly(kernel, tried.followed.launch, tried.followed.warps, setting);
-    return tried;
+    if (!tried.joint.short_of_warps) return tried;
+    // Its usual scenario goes on, which is more than the first block's did.
+    if (!usual_goes_on && !better) better = std::move(tried);
+    if (--tries == 0) break;
   }
-  return first;
+  return better ? std::move(*better) : first;
 }
 
 }  // namespace tmemlint::cluster

@@ -190,8 +190,8 @@ private:
   }
 
   ScenarioResult take_in(ScenarioResult result) {
+    out_.short_of_warps = out_.short_of_warps || result.short_of_warps;
     if (out_.scenarios.empty()) {
-      out_.short_of_warps = result.short_of_warps;
       out_.log = std::move(result.lines);
     }
     out_.steps += result.steps;

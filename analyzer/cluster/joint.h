@@ -37,7 +37,7 @@ struct Joint {
   std::vector<LogLine> log;         // of the first scenario
   uint64_t asked = 0, decided = 0;  // questions: an access against another, a free or a round of a barrier
   uint64_t steps = 0;               // warp-instructions executed
-  // The usual scenario ends with a wait that nothing ends, which a block that is only a guess may be too small for.
+  // Some scenario ends with a wait that nothing ends, which a block that is only a guess may be too small for.
   bool short_of_warps = false;
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyzer/kernel/constant_registers.h"
 #include "analyzer/kernel/order.h"
 
 namespace tmemlint::kernel {
@@ -212,6 +214,10 @@ private:
       return;
     }
     uint32_t body = id;
+    if (guarded && fixed_guard(out.frame, instruction)) {
+      finish_fixed(f, out, block_at, id, after, ender);
+      return;
+    }
     if (guarded) {
       set_condition(id, out.frame, instruction);
       graph_.blocks[id].last = ender;
@@ -224,12 +230,42 @@ private:
     } else if (kind != Flow::kProtocol) {
       graph_.blocks[id].last = ender;
     }
+    end_block(f, out, block_at, body, after, ender, body != id);
+  }
+
+  // What only constants decide is no branch: debug builds ask `if (true)`.
+  std::optional<bool> fixed_guard(uint32_t frame, const Instruction& instruction) {
+    const uint32_t function = graph_.frames[frame].function;
+    auto at = constants_.find(function);
+    if (at == constants_.end()) at = constants_.try_emplace(function, module_, module_.functions[function]).first;
+    const auto number = at->second.of(instruction.guard);
+    if (!number) return std::nullopt;
+    return (*number != 0) != instruction.guard_negated;
+  }
+  // Ends a block with an instruction whose guard is known.
+  void finish_fixed(const Function& f, Activation& out, const std::unordered_map<uint32_t, uint32_t>& block_at,
+                    uint32_t id, uint32_t after, uint32_t ender) {
+    const Flow kind = flow(ender);
+    if (!*fixed_guard(out.frame, module_.instructions[ender])) {
+      graph_.blocks[id].last = ender;
+      graph_.blocks[id].successors = {after};
+      return;
+    }
+    if (kind != Flow::kProtocol) graph_.blocks[id].last = ender;
+    end_block(f, out, block_at, id, after, ender, false, true);
+  }
+
+  // What comes behind a block whose last instruction changes the way. `alone`: it is the block's only one. `taken`: its
+  // guard is known to hold.
+  void end_block(const Function& f, Activation& out, const std::unordered_map<uint32_t, uint32_t>& block_at,
+                 uint32_t body, uint32_t after, uint32_t ender, bool alone, bool taken = false) {
+    const Flow kind = flow(ender);
     Block& block = graph_.blocks[body];
     block.ender = kind == Flow::kProtocol ? kNone : ender;
-    if (body != id && kind != Flow::kProtocol) block.last = ender;
+    if (alone && kind != Flow::kProtocol) block.last = ender;
     switch (kind) {
       case Flow::kBranch:
-        branch(f, block_at, body, after, ender);
+        branch(f, block_at, body, after, ender, taken);
         break;
       case Flow::kIndexed:
         indexed(f, out, block_at, body, ender);
@@ -259,7 +295,7 @@ private:
   }
 
   void branch(const Function& f, const std::unordered_map<uint32_t, uint32_t>& block_at, uint32_t id, uint32_t after,
-              uint32_t at) {
+              uint32_t at, bool taken) {
     const Instruction& instruction = module_.instructions[at];
     const uint32_t to =
         instruction.operand_count == 0 ? kNone : target(f, block_at, module_.operands_of(instruction)[0]);
@@ -267,7 +303,7 @@ private:
     if (to == kNone) {
       gap(at, "the target of this branch is not a label of the function");
       block.ending = Ending::kTrap;
-    } else if (instruction.guard != kNone) {
+    } else if (instruction.guard != kNone && !taken) {
       block.ending = Ending::kBranch;
       block.successors = {to, after};
     } else {
@@ -361,6 +397,7 @@ private:
   Graph graph_;
   std::vector<Flow> flows_;  // by opcode
   std::unordered_map<uint32_t, std::vector<uint32_t>> leaders_;
+  std::unordered_map<uint32_t, ConstantRegisters> constants_;    // by function
   std::unordered_map<uint32_t, std::vector<uint32_t>> returns_;  // by frame
   std::vector<PendingCall> pending_;
   size_t instructions_ = 0;

@@ -1,8 +1,11 @@
 #include "analyzer/kernel/launch.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/kernel/constant_registers.h"
 #include "analyzer/kernel/graph.h"
 
 namespace tmemlint::kernel {
@@ -32,17 +35,73 @@ uint32_t largest_barrier(const Module& module, uint32_t function) {
   return most;
 }
 
-bool reads_more_dimensions(const Module& module, const ptx::Function& kernel) {
-  for (uint32_t i = kernel.first_instruction; i < kernel.last_instruction; ++i) {
+// How far along each axis of a cluster, and up to which rank, code names CTAs.
+struct NamedCtas {
+  uint32_t rank = 0, x = 0, y = 0, z = 0;
+};
+
+void note_most(uint32_t& most, uint64_t number) {
+  if (number < assumptions::kCtasSteppedTogether) most = std::max(most, static_cast<uint32_t>(number));
+}
+
+// A comparison of the CTA's place in its cluster with a number.
+void note_comparison(const Module& module, const ConstantRegisters& constants, const ptx::Instruction& instruction,
+                     NamedCtas& named) {
+  if (instruction.operand_count != 3) return;
+  const Operand* operands = module.operands_of(instruction);
+  for (unsigned n = 1; n < 3; ++n) {
+    const auto number = constants.of(operands[3 - n]);
+    if (operands[n].kind != Operand::Kind::kRegister || !number) continue;
+    const uint32_t special = constants.special(operands[n].ref);
+    if (special == ptx::kNone) continue;
+    const std::string_view name = module.special_registers[special];
+    if (name == "%cluster_ctarank") note_most(named.rank, *number);
+    if (name == "%cluster_ctaid.x") note_most(named.x, *number);
+    if (name == "%cluster_ctaid.y") note_most(named.y, *number);
+    if (name == "%cluster_ctaid.z") note_most(named.z, *number);
+  }
+}
+
+// What a function names by numbers: ranks in mapa, masks of multicasts, comparisons for equality.
+void note_named_ctas(const Module& module, const ptx::Function& function, NamedCtas& named) {
+  const ConstantRegisters constants(module, function);
+  for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
     const ptx::Instruction& instruction = module.instructions[i];
-    const ptx::Operand* operands = module.operands_of(instruction);
-    for (unsigned n = 0; n < instruction.operand_count; ++n) {
-      if (operands[n].kind != ptx::Operand::Kind::kSpecial) continue;
-      const std::string_view name = module.special_registers[operands[n].ref];
-      if (name == "%tid.y" || name == "%tid.z") return true;
+    const ptx::Opcode& opcode = module.opcode(instruction);
+    const Operand* operands = module.operands_of(instruction);
+    if (opcode.root == "mapa" && instruction.operand_count == 3) {
+      if (const auto rank = constants.of(operands[2])) note_most(named.rank, *rank);
+    } else if (opcode.root == "setp" && (opcode.has("eq") || opcode.has("ne"))) {
+      note_comparison(module, constants, instruction, named);
+    } else if (opcode.has("multicast::cluster")) {
+      // The mask is the one operand of 16 bits.
+      for (unsigned n = 0; n < instruction.operand_count; ++n) {
+        const bool is_mask =
+            operands[n].kind == Operand::Kind::kInteger ||
+            (operands[n].kind == Operand::Kind::kRegister && ptx::bits(function.registers[operands[n].ref].type) == 16);
+        const auto mask = is_mask ? constants.of(operands[n]) : std::nullopt;
+        if (mask && *mask != 0) note_most(named.rank, static_cast<uint64_t>(std::bit_width(*mask & 0xffff)) - 1);
+      }
     }
   }
-  return false;
+}
+
+// The smallest cluster with all CTAs that the code names, of a power of two; nothing where it names only the first.
+Dimensions named_cluster(const Module& module, uint32_t kernel, bool uses_pairs) {
+  NamedCtas named;
+  for (uint32_t f : call_tree(module, kernel)) note_named_ctas(module, module.functions[f], named);
+  Dimensions out = {std::bit_ceil(named.x + 1), std::bit_ceil(named.y + 1), std::bit_ceil(named.z + 1)};
+  const uint32_t fewest = std::max(std::bit_ceil(named.rank + 1), uses_pairs ? 2u : 1u);
+  while (out.count() < fewest) out.x *= 2;
+  return out.count() > assumptions::kCtasSteppedTogether ? Dimensions{} : out;
+}
+
+std::string text_of(const Dimensions& d) {
+  return std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z);
+}
+
+bool same(const Dimensions& a, const Dimensions& b) {
+  return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
 std::string block_assumption(const Launch& launch, std::string_view kernel) {
@@ -63,7 +122,53 @@ std::string block_assumption(const Launch& launch, std::string_view kernel) {
   return {};
 }
 
+std::string cluster_assumption(const Launch& launch) {
+  if (!launch.cluster_is_guess() || launch.ctas() == 1) return {};
+  const std::string what = launch.cluster_origin == Launch::Origin::kInferred
+                               ? "a cluster of " + text_of(launch.cluster) + " CTAs inferred from what its code names"
+                               : std::string("a pair of CTAs assumed");
+  return "no cluster is stated; " + what + "; give --cluster if it is another";
+}
+
 }  // namespace
+
+bool reads_more_dimensions(const Module& module, uint32_t kernel) {
+  for (uint32_t f : call_tree(module, kernel)) {
+    const ptx::Function& function = module.functions[f];
+    for (uint32_t i = function.first_instruction; i < function.last_instruction; ++i) {
+      const ptx::Instruction& instruction = module.instructions[i];
+      const Operand* operands = module.operands_of(instruction);
+      for (unsigned n = 0; n < instruction.operand_count; ++n) {
+        if (operands[n].kind != Operand::Kind::kSpecial) continue;
+        const std::string_view name = module.special_registers[operands[n].ref];
+        if (name == "%tid.y" || name == "%tid.z") return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string contradiction(const ptx::Function& kernel, const AskedLaunch& asked, bool uses_pairs) {
+  const Dimensions& block = asked.block;
+  const Dimensions& cluster = asked.cluster;
+  // What is said of all kernels is for those that state nothing themselves.
+  if (block.given() && kernel.reqntid.given()) {
+    if (asked.block_by_name && !same(block, kernel.reqntid))
+      return "a block of " + text_of(block) + " threads: it states .reqntid " + text_of(kernel.reqntid);
+  } else if (block.given() && kernel.maxntid.given() && block.count() > kernel.maxntid.count()) {
+    return "a block of " + std::to_string(block.count()) + " threads: it states .maxntid " + text_of(kernel.maxntid);
+  }
+  if (!cluster.given()) return {};
+  const std::string asked_cluster = "a cluster of " + text_of(cluster) + " CTAs: ";
+  if (kernel.reqnctapercluster.given()) {
+    if (!asked.cluster_by_name || same(cluster, kernel.reqnctapercluster)) return {};
+    return asked_cluster + "it states .reqnctapercluster " + text_of(kernel.reqnctapercluster);
+  }
+  if (kernel.maxclusterrank != 0 && cluster.count() > kernel.maxclusterrank)
+    return asked_cluster + "it states .maxclusterrank " + std::to_string(kernel.maxclusterrank);
+  if (uses_pairs && cluster.count() % 2 != 0) return asked_cluster + "its cta_group::2 instructions need pairs of CTAs";
+  return {};
+}
 
 Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions block, ptx::Dimensions cluster,
                  bool uses_pairs) {
@@ -87,19 +192,19 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
   if (out.block.count() > assumptions::kMostThreadsOfABlock)
     out.block = {assumptions::kMostThreadsOfABlock, 1, 1};  // no kernel can be launched with more
 
-  // .maxntid bounds the number of threads; a kernel that reads another dimension of its thread's place is launched in a
-  // shape that nothing states.
-  if (out.block_origin != Launch::Origin::kStated && out.block.y == 1 && out.block.z == 1 &&
-      reads_more_dimensions(module, kernel)) {
-    out.block_origin = Launch::Origin::kAssumed;
-    out.shape_unknown = true;
-  }
+  // .maxntid bounds the number of threads, not their shape.
+  out.shape_is_guess = out.block_origin != Launch::Origin::kStated && out.block.y == 1 && out.block.z == 1 &&
+                       reads_more_dimensions(module, number);
   if (kernel.reqnctapercluster.given()) {
     out.cluster = kernel.reqnctapercluster;
     out.cluster_origin = Launch::Origin::kStated;
   } else if (cluster.given()) {
     out.cluster = cluster;
     out.cluster_origin = Launch::Origin::kStated;
+  } else if (const Dimensions named = named_cluster(module, number, uses_pairs);
+             named.count() > (uses_pairs ? 2u : 1u)) {
+    out.cluster = named;
+    out.cluster_origin = Launch::Origin::kInferred;
   } else {
     out.cluster.x = uses_pairs ? 2 : 1;
   }
@@ -108,14 +213,16 @@ Launch launch_of(const Module& module, const ptx::Function& kernel, Dimensions b
 
 std::string assumption(const Launch& launch, std::string_view kernel) {
   std::string out = block_assumption(launch, kernel);
-  if (launch.cluster_is_guess() && launch.ctas() > 1) {
-    if (out.empty()) {
-      out = std::string(kernel) + ": ";
-    } else {
-      out += "; ";
-    }
-    out += "no cluster is stated; a pair of CTAs assumed; give --cluster if it is another";
+  const auto add = [&](const std::string& more) {
+    if (more.empty()) return;
+    out += out.empty() ? std::string(kernel) + ": " : "; ";
+    out += more;
+  };
+  if (launch.shape_is_guess) {
+    add("it reads %tid.y or %tid.z, and nothing states the shape of its block: " + text_of(launch.block) +
+        " assumed; give --block X,Y,Z if it is another");
   }
+  add(cluster_assumption(launch));
   return out;
 }
 

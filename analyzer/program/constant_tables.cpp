@@ -84,7 +84,7 @@ private:
     }
     if (m.action == Action::kLoad && m.atomic == Atomic::kNone) return;
     if (!computes_registers(m.action)) {
-      if (m.action != Action::kNothing) escaped_ |= values | accessed;
+      if (m.action != Action::kNothing || m.atomic != Atomic::kNone || m.writes_memory) escaped_ |= values | accessed;
       return;
     }
     escaped_ |= accessed;
