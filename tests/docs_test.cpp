@@ -201,8 +201,8 @@ TEST(Documents, NumbersOfRoundsAreThoseOfThePolicies) {
       EXPECT_EQ(std::regex_replace((*at)[1].str(), std::regex(R"(\s+)"), " "), expected) << name;
       ++found;
     }
-    if (text.find("more than eight CTAs") != std::string::npos) {
-      EXPECT_EQ(cluster::kMaxRanks, 8u) << name;
+    if (text.find("more than sixteen CTAs") != std::string::npos) {
+      EXPECT_EQ(cluster::kMaxRanks, 16u) << name;
     }
   }
   EXPECT_GT(found, 10u);

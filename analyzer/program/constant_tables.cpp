@@ -1,6 +1,9 @@
 #include "analyzer/program/constant_tables.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
+#include <span>
 #include <unordered_map>
 
 namespace tmemlint::program {
@@ -24,11 +27,12 @@ void each_leaf(const Module& module, const Operand& o, F&& f) {
 // loading from there and computing other addresses. Follows them through the registers of one function at a time.
 class Escapes {
 public:
-  Escapes(const Module& module, const std::vector<Meaning>& meanings, const std::vector<uint32_t>& variables)
+  // So many variables are followed at once: each has a bit.
+  static constexpr size_t kAtOnce = std::numeric_limits<uint64_t>::digits;
+
+  Escapes(const Module& module, const std::vector<Meaning>& meanings, std::span<const uint32_t> variables)
       : module_(module), meanings_(meanings) {
-    for (size_t n = 0; n < variables.size() && n < kMost; ++n) bit_[variables[n]] = uint64_t{1} << n;
-    // What is beyond stands for all of its kind.
-    escaped_ = variables.size() > kMost ? ~uint64_t{0} : 0;
+    for (size_t n = 0; n < variables.size(); ++n) bit_[variables[n]] = uint64_t{1} << n;
   }
 
   void look_at(const Function& function) {
@@ -44,8 +48,6 @@ public:
   bool escaped(uint32_t variable) const { return (escaped_ & bit_.at(variable)) != 0; }
 
 private:
-  static constexpr size_t kMost = 64;
-
   uint64_t bit_of(uint32_t variable) const {
     const auto at = bit_.find(variable);
     return at == bit_.end() ? 0 : at->second;
@@ -147,13 +149,17 @@ ConstantTables::ConstantTables(const kernel::Graph& graph, const kernel::Layout&
   std::copy_if(named.begin(), named.end(), std::back_inserter(global),
                [&](uint32_t v) { return module.variables[v].space == Space::kGlobal; });
   if (!global.empty()) {
-    Escapes escapes(module, meanings, global);
-    for (const Function& function : module.functions) escapes.look_at(function);
     const std::vector<std::string_view>& names = module.names_in_initialisers;
-    std::erase_if(named, [&](uint32_t v) {
-      return module.variables[v].space == Space::kGlobal &&
-             (escapes.escaped(v) || std::find(names.begin(), names.end(), module.variables[v].name) != names.end());
-    });
+    for (size_t first = 0; first < global.size(); first += Escapes::kAtOnce) {
+      const std::span some =
+          std::span<const uint32_t>(global).subspan(first, std::min(Escapes::kAtOnce, global.size() - first));
+      Escapes escapes(module, meanings, some);
+      for (const Function& function : module.functions) escapes.look_at(function);
+      for (uint32_t v : some) {
+        if (escapes.escaped(v) || std::find(names.begin(), names.end(), module.variables[v].name) != names.end())
+          std::erase(named, v);
+      }
+    }
   }
   for (uint32_t v : named)
     tables_.push_back({layout.address(0, v), &module.initial_bytes[module.variables[v].initial]});
