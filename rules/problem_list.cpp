@@ -72,6 +72,9 @@ private:
         continue;
       }
       if (idle && !traits_of(p.kind).about_allocation) {
+        const auto* hang = p.if_shown_by<cluster::Hang>();
+        if (hang != nullptr && hang->guessed_data)
+          ask({p.other, "no warp can go on from here in a scenario that guesses what is not known"});
         out_.uses.count(assumptions::Id::kIdleCta);
         continue;
       }
