@@ -50,6 +50,7 @@ bool can_block(const program::Meaning& m) {
     case program::Action::kGeneric:
     case program::Action::kFresh:
     case program::Action::kProxyFence:
+    case program::Action::kReleaseFence:
     case program::Action::kAsyncCopy:
     case program::Action::kGridDependency:
       return false;

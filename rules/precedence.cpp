@@ -15,6 +15,10 @@ constexpr auto kNeeds = Precedence::Relation::kNeeds;
 constexpr Precedence kTable[] = {
     {Kind::kWaitNeverEnds, kYields, Kind::kTooManyArrivals, End::kAt, End::kOther, false,
      "the phases of an mbarrier drift with its arrivals, and a wait for one of them never ends"},
+    {Kind::kWaitOvertaken, kYields, Kind::kTooManyArrivals, End::kOther, End::kAt, false,
+     "arrivals that come too early complete phases too early"},
+    {Kind::kWaitOvertaken, kYields, Kind::kMaskWithoutPair, End::kOther, End::kAt, false,
+     "a mask that names the wrong CTAs completes phases of theirs"},
     {Kind::kLeftAllocated, kNeeds, Kind::kForeignDealloc, End::kAt, End::kOther, false,
      "the paths of the warp that allocates tell it better, unless another warp frees"},
     {Kind::kLeftAllocated, kYields, Kind::kSeveralWarps, End::kAt, End::kAt, false,
@@ -74,6 +78,29 @@ void drop_consequences(std::vector<Problem>& problems, bool mixes_groups) {
     for (size_t n = 0; n < problems.size(); ++n) {
       if (is_dropped(row, others, problems[n])) dropped[n] = true;
     }
+  }
+  // A wait that a phase overtakes is one that may never end; where two rounds are over before the first was waited for,
+  // the arrivals are too many.
+  for (size_t n = 0; n < problems.size(); ++n) {
+    const auto* hang = problems[n].if_shown_by<cluster::Hang>();
+    if (hang == nullptr) continue;
+    for (size_t k = 0; k < problems.size(); ++k) {
+      if (problems[k].kind == Kind::kWaitOvertaken && problems[k].at == problems[n].other)
+        dropped[hang->overtaken ? k : n] = true;
+    }
+  }
+  // Who races with another warp's next round may also miss its phase: the race says what is missing.
+  std::set<std::pair<uint64_t, uint64_t>> racing;
+  const auto warps = [](const Problem& p) {
+    const auto number = [](const cluster::WarpId& w) { return (uint64_t{w.rank} << 32) | w.number; };
+    return std::minmax(number(p.warp), number(p.other_warp));
+  };
+  for (const Problem& p : problems) {
+    if (p.kind == Kind::kUnordered || p.kind == Kind::kNotComplete) racing.insert(warps(p));
+  }
+  for (size_t n = 0; n < problems.size(); ++n) {
+    const auto* overtaken = problems[n].if_shown_by<cluster::OvertakenWait>();
+    if (overtaken != nullptr && !overtaken->stale && racing.contains(warps(problems[n]))) dropped[n] = true;
   }
   // One .cta_group for all of a kernel: where that is broken, nothing about pairs means anything.
   for (size_t n = 0; n < problems.size(); ++n) {

@@ -20,8 +20,10 @@ using cluster::Scenario;
 // What several observations of one thing have in common.
 using Key = std::array<uint32_t, 3>;
 Key key_of(const Problem& p) {
-  // One hand-over without fences says it for all.
-  if (p.kind == ProblemKind::kNoFences) return {static_cast<uint32_t>(p.kind), 0, 0};
+  // One hand-over without fences says it for all, and so does one mbarrier of those that are initialised together.
+  const bool once =
+      p.kind == ProblemKind::kNoFences || p.kind == ProblemKind::kInitUnjoined || p.kind == ProblemKind::kInitUnfenced;
+  if (once) return {static_cast<uint32_t>(p.kind), 0, 0};
   return {static_cast<uint32_t>(p.kind), p.at, p.other};
 }
 

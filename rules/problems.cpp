@@ -46,6 +46,20 @@ Kind kind_of(Disorder disorder) {
   return Kind::kUnordered;
 }
 
+Kind kind_of(cluster::MbarrierMisuse::Kind misuse) {
+  switch (misuse) {
+    case cluster::MbarrierMisuse::Kind::kInitUnjoined:
+      return Kind::kInitUnjoined;
+    case cluster::MbarrierMisuse::Kind::kInitUnfenced:
+      return Kind::kInitUnfenced;
+    case cluster::MbarrierMisuse::Kind::kInvalInUse:
+      return Kind::kInvalInUse;
+    case cluster::MbarrierMisuse::Kind::kInitAgain:
+      break;
+  }
+  return Kind::kInitAgain;
+}
+
 class Classifier {
 public:
   Classifier(const cluster::Observed& observed, const KernelView& view, Shown& out)
@@ -158,6 +172,12 @@ public:
     add(Kind::kTooManyArrivals, a.arrival, Site{a.init, WarpId{a.barrier_rank, 0}});
   }
 
+  void operator()(const cluster::MbarrierMisuse& m) { add(kind_of(m.kind), m.site, m.other); }
+
+  void operator()(const cluster::OvertakenWait& o) { add(Kind::kWaitOvertaken, o.wait, o.by); }
+  void operator()(const cluster::ParityOutOfRange& o) { add(Kind::kParity, o.wait); }
+  void operator()(const cluster::BytesDiffer& b) { add(Kind::kBytes, b.announcement); }
+
   void operator()(const cluster::Hang& h) {
     const HangMeaning meaning = judge(h, view_.threads);
     if (const auto* open = std::get_if<warp::Uncertain>(&meaning)) {
@@ -240,6 +260,7 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kDeallocExclusive:
     case Kind::kForeignDealloc:
     case Kind::kPermitKept:
+    case Kind::kParity:
     case Kind::kManyIssuers:
     case Kind::kScalesOverwritten:
     case Kind::kNoFences:
@@ -257,6 +278,7 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kIssuedTwice:
     case Kind::kWithoutPeer:
     case Kind::kPeerNotReady:
+    case Kind::kInitUnfenced:
     case Kind::kPeerFreesLater:
     case Kind::kReachesExited:
       return {.about_pairs = true};
@@ -281,6 +303,11 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kExitInFlight:
     case Kind::kProxyFence:
     case Kind::kTooManyArrivals:
+    case Kind::kInitAgain:
+    case Kind::kInitUnjoined:
+    case Kind::kInvalInUse:
+    case Kind::kWaitOvertaken:
+    case Kind::kBytes:
     case Kind::kWaitNeverEnds:
       break;
   }

@@ -69,6 +69,13 @@ enum class ProblemKind : uint8_t {
   kProxyFence,      // the mma or cp; the store [UnfencedOperand]
   // mbarriers
   kTooManyArrivals,  // the arrival; the mbarrier's init [Arrival]
+  kInitAgain,        // the init; the one before it [MbarrierMisuse]
+  kInitUnjoined,     // the init; the use. One for a kernel [MbarrierMisuse]
+  kInitUnfenced,     // the init; the use in another CTA. One for a kernel [MbarrierMisuse]
+  kInvalInUse,       // the inval; who still uses the mbarrier [MbarrierMisuse]
+  kWaitOvertaken,    // the wait; the last arrival of the next phase [OvertakenWait]
+  kParity,           // the wait [ParityOutOfRange]
+  kBytes,            // the announcement [BytesDiffer]
   kWaitNeverEnds,    // the mbarrier's init; the wait [Hang]
   // Pairs and clusters of CTAs
   kMaskWithoutPair,  // the commit [CommitMask]

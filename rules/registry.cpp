@@ -22,7 +22,10 @@ extern const Rule kForeignDealloc;
 extern const Rule kHandoffRace;
 extern const Rule kInstructionForm;
 extern const Rule kLaneWindow;
+extern const Rule kMbarrierBytes;
 extern const Rule kMbarrierCount;
+extern const Rule kMbarrierLifetime;
+extern const Rule kMbarrierPhase;
 extern const Rule kMissingDealloc;
 extern const Rule kMissingFence;
 extern const Rule kMissingRelinquish;
@@ -68,7 +71,10 @@ const std::vector<const Rule*>& registry() {
       &kHandoffRace,
       &kInstructionForm,
       &kLaneWindow,
+      &kMbarrierBytes,
       &kMbarrierCount,
+      &kMbarrierLifetime,
+      &kMbarrierPhase,
       &kMissingDealloc,
       &kMissingFence,
       &kMissingRelinquish,

@@ -23,7 +23,7 @@ TEST(Lanes, WhatOneLaneCountsTheOthersDoNot) {
   auto rounds = [](unsigned second) {
     auto round = [](unsigned lane, const std::string& rest) {
       return "setp.eq.u32 %p1, %l, " + std::to_string(lane) + ";\n" +
-             where("%p1", mma("%ta", "%no") + commit("full") + wait("full", "%r11") + rest) +
+             where("%p1", mma("%ta", "%no") + commit("full") + wait("full", "%r11", " // @wait") + rest) +
              "bar.warp.sync 0xffffffff;\n";
     };
     return ptx_kernel(
@@ -34,7 +34,7 @@ TEST(Lanes, WhatOneLaneCountsTheOthersDoNot) {
   EXPECT_THAT(said(rounds(0)), IsEmpty());
   // Lane 1 still has the first round's bit and waits for nothing; the other warps wait for the second round before the
   // end.
-  EXPECT_THAT(said(rounds(1)), ElementsAre("error tmem-mma-completion @load"));
+  EXPECT_THAT(said(rounds(1)), ElementsAre("error tmem-mma-completion @load", "warning tmem-mbarrier-phase @wait"));
 }
 
 TEST(Lanes, TheElectedLaneIsTheSameOneEachTime) {

@@ -61,7 +61,7 @@ TEST(UnknownTrips, AFaultOfOneRoundOnly) {
   auto behind = [](const std::string& read) {
     return ptx_kernel(begin(256, init("full", 1)) +
                       "mov.b32 %r20, 0;\nTOP:\nand.b32 %r22, %r20, 1;\nmad.lo.u32 %r32, %r22, 128, %ta;\n" +
-                      where("%w0", elected(mma("%r32", "%no") + commit("full"))) + wait("full", "%r22") +
+                      where("%w0", elected(mma("%r32", "%no") + commit("full"))) + wait("full", "%r22") + join() +
                       "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p1, %r20, %n;\n@%p1 bra TOP;\n" + read + kWaitLoads +
                       end(256));
   };
@@ -73,7 +73,7 @@ TEST(UnknownTrips, NoRoundAtAll) {
   // What follows the loop reads what it wrote. That it runs at all is what such kernels rely on: a note.
   auto loop = [](const std::string& before) {
     return ptx_kernel(begin(128, init("full", 1)) + "mov.b32 %r20, 0;\nmov.b32 %r22, 0;\n" + before +
-                      "TOP:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" + produce() + wait("full", "%r22") +
+                      "TOP:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" + produce() + wait("full", "%r22") + join() +
                       "xor.b32 %r22, %r22, 1;\nadd.u32 %r20, %r20, 1;\nbra TOP;\nOUT:\n" + kConsume + end(128));
   };
   EXPECT_THAT(said(loop(""), true), ElementsAre("note tmem-uninitialized @load"));
@@ -159,7 +159,7 @@ TEST(UnknownTrips, TheLastCommitIsWaitedForByItsParity) {
               elected("TOP:\nsetp.ge.u32 %p1, %r20, %n;\n@%p1 bra OUT;\n" + condition + mma("%ta", "%no", " // @mma") +
                       commit("full") + "add.u32 %r20, %r20, 1;\nbra TOP;\nOUT:\n" +
                       "setp.eq.u32 %p1, %n, 0;\n@%p1 bra NONE;\nsub.u32 %r21, %n, 1;\nand.b32 %r21, %r21, 1;\n" +
-                      wait("full", "%r21") + "NONE:\n")) +
+                      wait("full", "%r21", " // @last") + "NONE:\n")) +
         end(128));
   };
   // Before each round but the first, the one before it.
@@ -170,7 +170,8 @@ TEST(UnknownTrips, TheLastCommitIsWaitedForByItsParity) {
   // A parity tells two phases apart, not n: without the waits in the loop the last one is satisfied by an earlier
   // commit.
   EXPECT_THAT(said(drain("")),
-              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-exit-in-flight `    ret;`"));
+              ElementsAre("error tmem-mma-completion @dealloc", "warning tmem-exit-in-flight `    ret;`",
+                          "warning tmem-mbarrier-phase @last"));
 }
 
 // --- loops that run no time in a later tile ---
@@ -183,7 +184,7 @@ TEST(UnknownTrips, NoRoundInALaterTile) {
         "mul.wide.u32 %d1, %r20, 8;\nadd.s64 %d1, %out, %d1;\nld.global.u32 %r30, [%d1];\nld.global.u32 %r31, "
         "[%d1+4];\n";
     return ptx_kernel(
-        begin(256, init("full", 1) + init("empty", 1) + init("ring", 1)) + "mov.b32 %r20, 0;\n" +
+        begin(256, init("full", 1) + init("empty", 2) + init("ring", 1)) + "mov.b32 %r20, 0;\n" +
         where("%w1", elected("TILE:\n" + words + guard +
                              "mad.lo.u32 %r32, %r20, 128, %ta;\n@%p1 bra NONE;\nmov.b32 %r21, 0;\nROUND:\nsetp.ne.u32 "
                              "%p2, %r21, 0;\n" +
@@ -194,7 +195,9 @@ TEST(UnknownTrips, NoRoundInALaterTile) {
         where("%w2", elected("mov.b32 %r20, 1;\n" + words + guard +
                              "@%p1 bra AHEAD;\nmbarrier.arrive.shared::cta.b64 _, [ring];\nAHEAD:\n"
                              "mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
-        where("%w0", wait("full", "0") + wait("full", "1") + load("%tw+128", " // @load") + kWaitLoads) + end(256));
+        where("%w0", wait("full", "0") + elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n") + wait("full", "1") +
+                         load("%tw+128", " // @load") + kWaitLoads) +
+        end(256));
   };
   EXPECT_THAT(said(tiles("setp.le.s32 %p1, %r30, 0;\n"), true), Contains("note tmem-uninitialized @load"));
   EXPECT_THAT(said(tiles("setp.le.s32 %p1, %r30, 0;\n")), IsEmpty());
@@ -257,7 +260,7 @@ TEST(Breaks, AreTaken) {
     return said(ptx_kernel(begin(128, init("full", 1)) + "mov.u32 %r50, 0;\nmov.u32 %r51, 0;\n" + "LOOP:\n" + label +
                            "setp.ge.u32 %p1, %r50, %n;\n@%p1 bra DONE;\n" +
                            where("%w0", elected(mma("%ta", "%no") + commit("full"))) + before_break +
-                           "setp.eq.u32 %p2, %r50, %m;\n@%p2 bra DONE;\n" + wait("full", "%r51") +
+                           "setp.eq.u32 %p2, %r50, %m;\n@%p2 bra DONE;\n" + wait("full", "%r51") + join() +
                            "xor.b32 %r51, %r51, 1;\nadd.u32 %r50, %r50, 1;\nbra LOOP;\nDONE:\n" + end(128)));
   };
   for (const std::string label : {"", "mov.u32 %r60, %r50;\nbra TEST;\nTEST:\n"}) {

@@ -23,32 +23,35 @@ TEST(Phases, AWaitNamesThePhaseThatTheCommitCompletes) {
 
 TEST(Phases, TheOtherParityOfAFreshMbarrierIsOver) {
   // Phase 0 is the current one, so that a wait for parity 1 is about the phase before it and returns at once.
-  EXPECT_THAT(said(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "1") + kConsume + end(128))),
-              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
-                          "warning tmem-exit-in-flight `    ret;`"));
+  EXPECT_THAT(
+      said(ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "1", " // @wait") + kConsume + end(128))),
+      ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                  "warning tmem-exit-in-flight `    ret;`", "warning tmem-mbarrier-phase @wait"));
 }
 
 TEST(Phases, TheSecondRoundHasTheOtherParity) {
   auto rounds = [](const std::string& second) {
     return ptx_kernel(begin(128, init("full", 1)) + produce() + wait("full", "0") + join() +
-                      where("%w0", elected(mma("%ta", "%no", " // @again") + commit("full"))) + wait("full", second) +
-                      kConsume + end(128));
+                      where("%w0", elected(mma("%ta", "%no", " // @again") + commit("full"))) +
+                      wait("full", second, " // @second") + kConsume + end(128));
   };
   EXPECT_THAT(said(rounds("1")), IsEmpty());
   // Parity 0 is complete since the first round.
-  EXPECT_THAT(said(rounds("0")), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
-                                             "warning tmem-exit-in-flight `    ret;`"));
+  EXPECT_THAT(said(rounds("0")),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`", "warning tmem-mbarrier-phase @second"));
 }
 
 TEST(Phases, APhaseBitIsKeptByEachWarp) {
   auto loop = [](const std::string& toggle) {
     return ptx_kernel(begin(128, init("full", 1)) + "mov.b32 %r10, 0;\nmov.b32 %r11, 0;\nTOP:\n" + produce() +
-                      wait("full", "%r11") + kConsume + join() + toggle +
+                      wait("full", "%r11", " // @wait") + kConsume + join() + toggle +
                       "add.u32 %r10, %r10, 1;\nsetp.lt.u32 %p1, %r10, 3;\n@%p1 bra TOP;\n" + end(128));
   };
   EXPECT_THAT(said(loop("xor.b32 %r11, %r11, 1;\n")), IsEmpty());
-  EXPECT_THAT(said(loop("")), ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
-                                          "warning tmem-exit-in-flight `    ret;`"));
+  EXPECT_THAT(said(loop("")),
+              ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
+                          "warning tmem-exit-in-flight `    ret;`", "warning tmem-mbarrier-phase @wait"));
 }
 
 TEST(Phases, APeekAloneWaitsForNothing) {
@@ -116,7 +119,7 @@ TEST(Counts, ADroppedArrivalIsNotExpectedAgain) {
     return ptx_kernel(begin(32, init("empty", count, " // @init")) +
                       where("%w1", "mbarrier.arrive_drop.shared::cta.b64 _, [empty];\n") +
                       where("%w0", elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) + wait("empty", "0") +
-                      where("%w0", elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+                      join() + where("%w0", elected("mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
                       wait("empty", "1", " // @wait") + end(32));
   };
   EXPECT_THAT(said(rounds(33)), IsEmpty());
@@ -140,14 +143,14 @@ TEST(Mbarriers, TokensNameThePhaseThatWasCurrent) {
                 "mbarrier.arrive.shared::cta.b64 %d1, [empty];\nA: mbarrier.try_wait.shared::cta.b64 %over, [empty], "
                 "%d1;\n@!%over bra A;\n"
                 "mbarrier.arrive.shared::cta.b64 %d2, [empty];\nB: mbarrier.try_wait.shared::cta.b64 %over, [empty], " +
-                    token + ";\n@!%over bra B;\ntcgen05.fence::after_thread_sync;\n" + load("%tw", " // @load") +
-                    kWaitLoads) +
+                    token + "; // @token\n@!%over bra B;\ntcgen05.fence::after_thread_sync;\n" +
+                    load("%tw", " // @load") + kWaitLoads) +
             end(256),
         {160, 0, "sm_100a"});
   };
   EXPECT_THAT(said(rounds("%d2")), IsEmpty());
   // The first token is about the phase that is complete.
-  EXPECT_THAT(said(rounds("%d1")), ElementsAre("error tmem-handoff-race @load"));
+  EXPECT_THAT(said(rounds("%d1")), ElementsAre("error tmem-handoff-race @load", "warning tmem-mbarrier-phase @token"));
 }
 
 TEST(Mbarriers, EachLaneIsGivenTheStateOfTheMbarrierThatItArrivesOn) {
@@ -177,14 +180,14 @@ TEST(Mbarriers, AreInitialisedAgainAfterInval) {
   auto again = [](const std::string& first_use, const std::string& second_wait) {
     return ptx_kernel(begin(128, init("full", 1)) + first_use + join() +
                       where("%first", "mbarrier.inval.shared::cta.b64 [full];\n" + init("full", 1)) + join() +
-                      produce() + wait("full", second_wait) + kConsume + end(128));
+                      produce() + wait("full", second_wait, " // @wait") + kConsume + end(128));
   };
   const std::string round = produce() + wait("full", "0");
   EXPECT_THAT(said(again(round, "0")), IsEmpty());
   // The new object is in phase 0 again.
   EXPECT_THAT(said(again(round, "1")),
               ElementsAre("error tmem-mma-completion @dealloc", "error tmem-mma-completion @load",
-                          "warning tmem-exit-in-flight `    ret;`"));
+                          "warning tmem-exit-in-flight `    ret;`", "warning tmem-mbarrier-phase @wait"));
 }
 
 TEST(Mbarriers, ArrivalsOfAsynchronousCopies) {

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/cluster/mbarrier_life.h"
 #include "analyzer/cluster/remote.h"
 #include "analyzer/cluster/tmem_operations.h"
 
@@ -239,6 +240,16 @@ std::optional<std::vector<uint32_t>> AccessOperations::commit_targets(const Exec
   return in_ranks(target, *mask, scene_.ranks);
 }
 
+// Of the commits of a thread before that one, the last one that operations came before.
+CommitNumber AccessOperations::last_covering(const Site& site, uint32_t lane, CommitNumber number) const {
+  for (auto c = state_.commits.rbegin(); c != state_.commits.rend(); ++c) {
+    if (c->commit.warp != site.warp || c->lane != lane) continue;
+    --number.number;
+    if (c->covers) return number;
+  }
+  return {number.issuer, 0};
+}
+
 Outcome AccessOperations::commit(Execution& e) {
   WarpState& w = e.warp;
   if (!std::has_single_bit(e.lanes)) scene_.log.add(ManyIssuers{e.site(), e.lanes});
@@ -265,6 +276,7 @@ Outcome AccessOperations::commit(Execution& e) {
   a.warp = w.index;
   a.knowledge = w.knowledge.hand_on_by_commit();
   a.knowledge.see_commit(number);
+  a.commit = covers ? number : last_covering(e.site(), lane, number);
   Outcome open;
   auto targets = commit_targets(e, static_cast<uint32_t>(*target), &open);
   if (!targets) return open;
@@ -279,6 +291,7 @@ Outcome AccessOperations::commit(Execution& e) {
       if (rank_of(t) != w.id.rank) return Done{};
       return Unknown{e.instruction(), "the mbarrier that this commit arrives on was not seen to be initialised"};
     }
+    if (rank_of(t) == w.id.rank) check_init(scene_, e, *b);
     b->multicast = b->multicast || e.meaning.form.multicast;
   }
   scene_.log.add_line(w.id, e.instruction());

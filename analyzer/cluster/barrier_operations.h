@@ -11,6 +11,11 @@
 
 namespace tmemlint::cluster {
 
+// Whether how many arrive in a round of an mbarrier is not known: nothing states the cluster.
+bool rounds_are_guessed(const Scene& scene);
+// After a phase of an mbarrier is over: tells the waits that need not have come before, and lets others know.
+void finish_phases(Scene& scene, uint32_t address, Mbarrier& b);
+
 // mbarrier instructions, also cp.async.mbarrier.arrive.
 class MbarrierOperations {
 public:
@@ -31,11 +36,15 @@ private:
   };
   std::variant<std::vector<Asked>, Wait, Unknown> asked_phases(Execution& e, const Operands& o);
   void learn(Execution& e, Mbarrier& b);
+  bool overlaps(const Execution& e, const Mbarrier& before) const;
+  void invalidate(const Execution& e, uint32_t address, Mbarrier& b);
+  void check_last_phase(const Execution& e, const Mbarrier& b);
   Outcome signal(Execution& e, const Operands& o);
   // The lanes of `group` do to one barrier what the instruction says. `first`: no lanes did before.
   Outcome signal_one(Execution& e, const Operands& o, uint32_t group, bool first);
   Outcome init(Execution& e, const Operands& o, uint32_t group, uint32_t address);
   Outcome arrive(Execution& e, const Operands& o, uint32_t group, uint32_t address, Mbarrier& b);
+  void expect(const Execution& e, const Operands& o, uint32_t group, Mbarrier& b);
   void check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals);
   void arrive_asynchronously(const Execution& e, uint32_t group, uint32_t address, Mbarrier& b);
   void write_result(Execution& e, const Operands& o, const value::Value& value, uint32_t lanes);
@@ -76,6 +85,7 @@ public:
 
 private:
   std::vector<uint32_t> targets_of(Execution& e, uint32_t target, uint32_t barrier_operand);
+  std::optional<uint64_t> size_of(Execution& e) const;
   void write_copied(const AsyncArrival& a);
   void arrive(const AsyncArrival& a, size_t target, Mbarrier& b);
 

@@ -226,20 +226,42 @@ private:
     }
   }
 
+  void contributors(const Contributors& c) {
+    v_.number((uint64_t{c.arrivals.size()} << 32) | (c.commits.size() << 1) | (c.copies ? 1 : 0));
+    for (const WarpEvent& e : c.arrivals) v_.event(e);
+    for (const CommitNumber& n : c.commits) v_.commit(n);
+  }
+
   void barriers() {
     std::map<uint32_t, const Mbarrier*> sorted;
     for (const auto& [address, b] : state_.mbarriers.all()) sorted[address] = &b;
     for (const auto& [address, b] : sorted) {
       v_.number((uint64_t{address} << 32) | b->count);
       v_.number(static_cast<uint64_t>(b->pending));
-      v_.number((b->live ? 8 : 0) | (b->expects ? 4 : 0) | (b->copied ? 2 : 0) | (b->phase & 1));
+      v_.number((b->phase == b->first ? 16 : 0) | (b->live ? 8 : 0) | (b->expects ? 4 : 0) | (b->copied ? 2 : 0) |
+                (b->phase & 1));
+      v_.number(b->invalidated.instruction);
+      for (const WarpEvent& e : b->released) v_.event(e);
+      v_.number(b->released.size());
+      v_.number(b->earlier == nullptr ? 0 : 1 + (b->earlier->phase & 1));
+      if (b->earlier != nullptr) knowledge(b->earlier->done);
       v_.number((uint64_t{b->under_way} << 32) | (b->phase - b->seen));
       v_.number((uint64_t{b->init} << 32) | b->relaxed_arrive);
       v_.event(b->initialised);
       knowledge(b->arriving);
       knowledge(b->done);
-      for (const WarpEvent& e : b->previous) v_.event(e);
-      for (const WarpEvent& e : b->current) v_.event(e);
+      contributors(b->previous);
+      contributors(b->current);
+      v_.number(b->seen_by.size());
+      for (const PhaseWait& w : b->seen_by) {
+        v_.event(w.event);
+        v_.number(w.site.instruction);
+      }
+      v_.number(b->seen_by_before.size());
+      for (const PhaseWait& w : b->seen_by_before) v_.number(w.event.warp);
+      v_.number(b->bytes.announced);
+      v_.number(b->bytes.brought);
+      v_.number((static_cast<uint64_t>(b->surplus) << 1) | (b->bytes.known ? 1 : 0));
     }
     for (const auto& [key, b] : state_.named.all()) {
       v_.number((uint64_t{key.first} << 32) | key.second);

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barrier_operations.h"
+#include "analyzer/cluster/mbarrier_life.h"
 #include "analyzer/cluster/remote.h"
 
 namespace tmemlint::cluster {
@@ -33,6 +35,20 @@ std::vector<uint32_t> CopyOperations::targets_of(Execution& e, uint32_t target, 
   return in_ranks(target, mask, scene_.ranks);
 }
 
+// How many bytes a copy brings to each of its mbarriers, where that is known.
+std::optional<uint64_t> CopyOperations::size_of(Execution& e) const {
+  if (!std::has_single_bit(e.lanes)) return std::nullopt;  // each lane copies
+  if (e.meaning.copy.bytes != 0) return e.meaning.copy.bytes;
+  if (!e.meaning.copy.sized) return std::nullopt;
+  // Behind the two addresses.
+  const Arg* size = scene_.arg(e.step, scene_.addresses_of(e.step).first + 2);
+  if (size == nullptr || size->address || (size->kind != Arg::Kind::kRegister && size->kind != Arg::Kind::kNumber))
+    return std::nullopt;
+  const value::Value v = scene_.terms.lane(e.machine.read(*size), static_cast<unsigned>(std::countr_zero(e.lanes)));
+  if (v.base != 0) return std::nullopt;
+  return value::truncate(v.number, 32);
+}
+
 Outcome CopyOperations::copy(Execution& e) {
   const auto [first, last] = scene_.addresses_of(e.step);
   if (!e.meaning.copy.on_mbarrier || first == last) return Done{};
@@ -46,7 +62,9 @@ Outcome CopyOperations::copy(Execution& e) {
   a.warp = e.warp.index;
   a.site = e.site();
   a.targets = targets_of(e, static_cast<uint32_t>(*target), last);
+  a.knowledge = e.warp.knowledge.hand_on();
   a.bytes = e.meaning.copy.bytes;
+  a.size = size_of(e);
   if (written) a.written = static_cast<uint32_t>(*written);
   // The asynchronous proxy writes these bytes: what ordinary stores left there is gone.
   if (written && !e.meaning.copy.launch_control) {
@@ -60,6 +78,7 @@ Outcome CopyOperations::copy(Execution& e) {
     a.signals.push_back(signal);
     if (signal != kNone) state_.signals[signal].is_copy = true;
     if (Mbarrier* b = state_.mbarriers.find(t)) {
+      if (rank_of(t) == e.warp.id.rank) check_init(scene_, e, *b);
       ++b->under_way;
       b->from_afar = b->from_afar || rank_of(t) != e.warp.id.rank;
       b->multicast = b->multicast || e.meaning.copy.multicast;
@@ -94,12 +113,17 @@ void CopyOperations::write_copied(const AsyncArrival& a) {
 
 void CopyOperations::arrive(const AsyncArrival& a, size_t target, Mbarrier& b) {
   const auto settled = [&](bool over) {
-    if (over) state_.changes.phases.push_back(a.targets[target]);
+    if (over) finish_phases(scene_, a.targets[target], b);
   };
   switch (a.kind) {
     case AsyncArrival::Kind::kCopy:
       if (b.under_way > 0) --b.under_way;
       b.copied = true;
+      b.current.copies = true;
+      b.bytes.known = b.bytes.known && a.size;
+      b.bytes.brought += a.size.value_or(0);
+      // Who issued it had reached its instruction: whoever sees it complete knows what that warp knew.
+      b.arriving.join(a.knowledge);
       settled(b.settle());
       return;
     case AsyncArrival::Kind::kArrive: {
@@ -108,17 +132,16 @@ void CopyOperations::arrive(const AsyncArrival& a, size_t target, Mbarrier& b) {
       seen.barrier_rank = rank_of(a.targets[target]);
       seen.init = b.init;
       seen.count = b.count;
-      seen.knows_last_round = std::all_of(b.previous.begin(), b.previous.end(), [&](const WarpEvent& before) {
-        return a.knowledge.any.knows(before.warp, before.event);
-      });
+      seen.knows_last_round = b.previous.arrivals_are_known(a.knowledge.any);
       if (!seen.knows_last_round) scene_.log.add(seen);
-      b.current.push_back({a.warp, a.knowledge.any.event(a.warp)});
+      b.current.arrivals.push_back({a.warp, a.knowledge.any.event(a.warp)});
       break;
     }
     case AsyncArrival::Kind::kCommit:
+      b.current.commits.push_back(a.commit);
       break;
   }
-  settled(b.arrive(a.count, a.knowledge, a.site.instruction));
+  settled(b.arrive(a.count, a.knowledge, a.site));
 }
 
 bool CopyOperations::deliver() {

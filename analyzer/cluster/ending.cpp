@@ -79,8 +79,8 @@ void ScenarioEnding::note_hang_of(Hang hang, const std::vector<uint32_t>& addres
     hang.all_arrived = short_of->pending <= 0;
     hang.overtaken = short_of->phase > short_of->seen + 1;
     hang.multicast = short_of->multicast;
-    hang.announced = short_of->announced;
-    hang.last_arrival = short_of->last_arrive;
+    hang.announced = short_of->announced.instruction;
+    hang.last_arrival = short_of->last_arrive.instruction;
   }
   const DecisionState& decisions = state_.decisions;
   const kernel::Launch& launch = scene_.launch;
@@ -97,6 +97,7 @@ void ScenarioEnding::note_end(bool complete) {
   note_unwritten_reads();
   note_arrivals();
   if (!complete) return;
+  note_bytes();
   note_in_flight();
   note_late_reaches();
   note_allocations();
@@ -135,7 +136,7 @@ void ScenarioEnding::note_arrivals() {
   std::set<uint32_t> waited_for;  // inits
   std::set<uint32_t> ranks_that_wait_for_copies;
   for (const auto& [address, b] : state_.mbarriers.all()) {
-    if (b.seen == 0) continue;
+    if (b.seen == b.first) continue;
     waited_for.insert(b.init);
     if (b.from_afar) ranks_that_wait_for_copies.insert(rank_of(address));
   }
@@ -144,6 +145,22 @@ void ScenarioEnding::note_arrivals() {
     if (arrival == nullptr) continue;
     arrival->barrier_is_waited_for = waited_for.contains(arrival->init);
     arrival->own_cta_waits_for_copies_from_afar = ranks_that_wait_for_copies.contains(arrival->arrival.warp.rank);
+  }
+}
+
+// Where phases are over is not exact while copies are under way: only bytes that are missing, or too many, over all
+// phases tell that some phase has the wrong number.
+void ScenarioEnding::note_bytes() {
+  const kernel::Launch& launch = scene_.launch;
+  for (const auto& [address, b] : state_.mbarriers.all()) {
+    scene_.log.count_decided();
+    const bool others_may_copy = launch.cluster_is_guess() && (scene_.ranks > 1 || b.multicast);
+    const int64_t surplus = b.surplus + b.bytes.surplus();
+    if (!b.bytes.known || surplus == 0 || others_may_copy) continue;
+    const bool in_last = b.odd_announced.instruction == kNone;
+    const TransactionBytes& odd = in_last ? b.bytes : b.odd;
+    const Site& announced = in_last ? b.announced : b.odd_announced;
+    if (announced.instruction != kNone) scene_.log.add(BytesDiffer{announced, odd.announced, odd.brought});
   }
 }
 

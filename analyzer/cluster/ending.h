@@ -18,6 +18,7 @@ private:
   void note_hang_of(Hang hang, const std::vector<uint32_t>& addresses);
   void note_unwritten_reads();
   void note_arrivals();
+  void note_bytes();
   void note_in_flight();
   void note_late_reaches();
   void note_allocations();

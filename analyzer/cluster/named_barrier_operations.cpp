@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "analyzer/cluster/barrier_operations.h"
+#include "analyzer/cluster/mbarrier_life.h"
 #include "analyzer/value/unknowns.h"
 
 namespace tmemlint::cluster {
@@ -109,6 +110,7 @@ Outcome BarrierOperations::cluster(Execution& e) {
       w.cluster_arrived |= e.lanes;
       if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();
       b.arriving.join(w.knowledge.hand_on(e.meaning.relaxed));
+      release_inits_by_arrival(scene_, e);
       state_.tensor_memory.note_arrival(w, e.instruction());
       scene_.log.add_line(w.id, e.instruction());
       if ((w.cluster_arrived | w.exited) == e.machine.existing()) {

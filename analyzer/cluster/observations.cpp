@@ -87,6 +87,18 @@ struct Fields {
     return {a.arrival.instruction, a.init, bits(a.knows_last_round, a.more_than_pending, parity(a.arrival) != 0),
             (a.arrival.warp.rank << 8) | a.barrier_rank};
   }
+  Key operator()(const MbarrierMisuse& m) const {
+    return {m.site.instruction, m.other.instruction, static_cast<uint32_t>(m.kind),
+            (parity(m.site) << 1) | parity(m.other)};
+  }
+  Key operator()(const OvertakenWait& o) const {
+    return {o.wait.instruction, o.init, bits(o.stale, parity(o.wait) != 0), o.by.instruction};
+  }
+  Key operator()(const ParityOutOfRange& p) const { return {p.wait.instruction, parity(p.wait)}; }
+  Key operator()(const BytesDiffer& b) const {
+    return {b.announcement.instruction, static_cast<uint32_t>(b.announced), static_cast<uint32_t>(b.brought),
+            parity(b.announcement)};
+  }
   Key operator()(const Hang&) const { return {}; }  // a scenario has one end
   Key operator()(const OperationInFlight& o) const { return {o.exit, o.operation.instruction, parity(o.operation)}; }
   Key operator()(const LateReach& r) const { return {r.site.instruction, r.exit, parity(r.site)}; }

@@ -255,6 +255,41 @@ struct Arrival {
   bool own_cta_waits_for_copies_from_afar = false;
 };
 
+// What happens to an mbarrier at the wrong time of its life.
+struct MbarrierMisuse {
+  enum class Kind : uint8_t {
+    kInitAgain,     // `site` initialises it although it exists since the init `other`
+    kInitUnjoined,  // `other` uses it, not ordered behind the init `site`
+    kInitUnfenced,  // `other`, in another CTA, uses it; the init `site` was not released to other CTAs
+    kInvalInUse,    // `site` invalidates it; `other` still waits for a phase, may still arrive, or uses it after that
+  };
+  Kind kind = Kind::kInitAgain;
+  Site site, other;
+};
+
+// A wait for a phase of an mbarrier that the next phase may overtake: whoever makes that one complete does not know of
+// the wait, which then waits for a later phase of the same parity.
+struct OvertakenWait {
+  Site wait;
+  uint32_t init = kNone;
+  Site by;  // the last arrival of the next phase
+  // The wait's own parity may be wrong: its phase was over in the beginning, or its warp had seen it before.
+  bool stale = false;
+};
+
+// A parity of a wait that is neither 0 nor 1.
+struct ParityOutOfRange {
+  Site wait;
+  uint64_t parity = 0;
+};
+
+// Bytes announced on an mbarrier that are not those of the copies that complete on it, in a scenario that came to its
+// end.
+struct BytesDiffer {
+  Site announcement;
+  uint64_t announced = 0, brought = 0;  // in one phase
+};
+
 // Why a warp can never go on.
 enum class WaitKind : uint8_t { kMbarrier, kMbarrierInit, kNamedBarrier, kClusterBarrier, kPolledWord, kColumns };
 
@@ -312,10 +347,11 @@ struct LateReach {
   uint32_t exit = kNone;  // where its last warp leaves
 };
 
-using Observation = std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest,
-                                 AllocPair, LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept,
-                                 ManyIssuers, CommitMask, DoubleIssue, EarlyReach, UnjoinedFree, SplitFree,
-                                 OneSidedPair, UnfencedOperand, Arrival, Hang, OperationInFlight, LateReach>;
+using Observation =
+    std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest, AllocPair,
+                 LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept, ManyIssuers, CommitMask,
+                 DoubleIssue, EarlyReach, UnjoinedFree, SplitFree, OneSidedPair, UnfencedOperand, Arrival,
+                 MbarrierMisuse, OvertakenWait, ParityOutOfRange, BytesDiffer, Hang, OperationInFlight, LateReach>;
 
 // An observation with the part of its scenario that came before it.
 struct Observed {

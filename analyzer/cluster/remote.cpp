@@ -1,5 +1,7 @@
 #include "analyzer/cluster/remote.h"
 
+#include "analyzer/cluster/mbarrier_life.h"
+
 #include <string>
 
 namespace tmemlint::cluster {
@@ -13,9 +15,15 @@ std::variant<uint32_t, Unknown> reach(Scene& scene, const Execution& e, uint32_t
                                         " CTAs; give --cluster"};
   }
   scene.log.count_decided();
-  const Mbarrier* b = scene.state.mbarriers.find(address);
-  if (b == nullptr || !e.warp.knowledge.any().knows(b->initialised.warp, b->initialised.event))
+  const Mbarrier* b = scene.state.mbarriers.find_any(address);
+  if (b != nullptr && !b->live) {
+    scene.log.add(MbarrierMisuse{MbarrierMisuse::Kind::kInvalInUse, b->invalidated, e.site()});
+  } else if (b == nullptr || !e.warp.knowledge.any().knows(b->initialised.warp, b->initialised.event)) {
     scene.log.add(EarlyReach{e.site(), rank, b == nullptr ? kNone : b->init});
+  } else if (!knows_release(e.warp, *b)) {
+    const Site init{b->init, scene.warp(b->initialised.warp).id};
+    scene.log.add(MbarrierMisuse{MbarrierMisuse::Kind::kInitUnfenced, init, e.site()});
+  }
   RemoteSignal signal;
   signal.site = e.site();
   signal.issued = e.event();

@@ -38,6 +38,10 @@ struct AsyncArrival {
   uint32_t written = 0;  // kCopy: shared address of what it writes, with `bytes`
   uint32_t bytes = 0;
   uint32_t count = 1;  // arrivals
+  // kCommit: the last one of its thread, itself or before, that operations came before: when that one is known to have
+  // arrived, nothing holds up those behind it.
+  CommitNumber commit;
+  std::optional<uint64_t> size;  // kCopy: bytes that it brings to each target, where that is known
 };
 
 // Something that reaches another CTA: an arrival on its mbarrier, or a copy into its shared memory.
@@ -146,6 +150,8 @@ struct RunState {
     std::vector<Site> allocs, frees, relinquishes;
   };
   std::map<uint32_t, PairedSteps> paired_steps;  // by rank
+
+  std::vector<uint32_t> unreleased;  // mbarriers that are not known to be released to other CTAs: shared addresses
 
   // --- words of global memory ---
   std::optional<Knowledge> released_globally;  // by all releases through global memory

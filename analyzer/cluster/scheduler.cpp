@@ -6,6 +6,7 @@
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/lane_groups.h"
+#include "analyzer/cluster/mbarrier_life.h"
 #include "analyzer/ptx/effects.h"
 
 namespace tmemlint::cluster {
@@ -24,7 +25,7 @@ namespace {
 constexpr uint64_t kQuantum = assumptions::kStepsOfATurn;
 
 bool is_of_protocol(Action action) {
-  return program::is_protocol(action) || action == Action::kProxyFence;
+  return program::is_protocol(action) || action == Action::kProxyFence || action == Action::kReleaseFence;
 }
 
 // Whether an instruction only computes, loads and stores: most do.
@@ -247,6 +248,9 @@ Outcome Scheduler::execute_event(Execution& e) {
       return barriers_.cluster(e);
     case Action::kProxyFence:
       return copies_.proxy_fence(e);
+    case Action::kReleaseFence:
+      release_inits_by_fence(scene_, e);
+      return Done{};
     case Action::kAsyncCopy:
       return copies_.copy(e);
     case Action::kGridDependency:

@@ -57,6 +57,7 @@ private:
   void check_operands(Execution& e);
   void check_operand(const Execution& e, const value::Value& descriptor);
   bool accumulates(const Execution& e);
+  CommitNumber last_covering(const Site& site, uint32_t lane, CommitNumber number) const;
   std::optional<std::vector<uint32_t>> commit_targets(const Execution& e, uint32_t target, Outcome* open);
   bool has_peer(const Execution& e) const {
     return e.meaning.form.cta_group == 2 && scene_.ranks > 1 && (e.warp.id.rank ^ 1) < scene_.ranks;

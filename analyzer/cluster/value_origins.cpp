@@ -35,6 +35,7 @@ bool is_computation(Action action) {
     case Action::kBarrier:
     case Action::kClusterBarrier:
     case Action::kProxyFence:
+    case Action::kReleaseFence:
     case Action::kAsyncCopy:
     case Action::kGridDependency:
       return false;

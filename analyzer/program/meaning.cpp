@@ -227,6 +227,7 @@ Copy copy_of(const Opcode& opcode, const Types& types) {
   copy.on_mbarrier = any("mbarrier");
   copy.multicast = any("multicast::cluster");
   copy.to_all = any("::all");
+  copy.sized = opcode.root == "cp" && any(".bulk") && !any("tensor");
   copy.launch_control = opcode.root == "clusterlaunchcontrol";
   if (copy.launch_control) copy.bytes = 16;
   if (opcode.root == "st") {
@@ -409,6 +410,10 @@ Meaning decode_action(const Opcode& opcode, uint32_t number) {
   if (root == "fence") {
     m.destinations = 0;
     m.action = opcode.text.starts_with("fence.proxy") ? Action::kProxyFence : Action::kNothing;
+    m.of_own_inits = opcode.has("mbarrier_init");
+    const bool wide = opcode.has("cluster") || opcode.has("gpu") || opcode.has("sys");
+    const bool releases = opcode.has("release") || opcode.has("acq_rel") || opcode.has("sc");
+    if (m.action == Action::kNothing && wide && releases) m.action = Action::kReleaseFence;
     // .async of all spaces and its .shared forms.
     m.fences_shared = m.action == Action::kProxyFence && opcode.text.find("async") != std::string_view::npos &&
                       !opcode.text.ends_with(".global");
@@ -498,6 +503,7 @@ Part part_of(Action action) {
     case Action::kFresh:
       return Part::kOther;
     case Action::kProxyFence:
+    case Action::kReleaseFence:
     case Action::kGridDependency:
       return Part::kEvent;
     case Action::kTcgen05:

@@ -42,6 +42,7 @@ enum class Action : uint8_t {
   kProxyFence,
   kAsyncCopy,  // cp.async.bulk…, st.async, red.async: complete on an mbarrier
   kGridDependency,
+  kReleaseFence,  // fence.mbarrier_init, and fences that release to the cluster or beyond
 };
 
 enum class MemorySpace : uint8_t { kGeneric, kShared, kLocal, kParam, kConst, kGlobal };
@@ -85,6 +86,7 @@ struct Copy {
   bool to_all = false;          // a multicast to every CTA of the cluster, without a mask
   bool launch_control = false;  // clusterlaunchcontrol.try_cancel, which writes its answer
   uint8_t bytes = 0;            // that it writes; 0 where the spelling does not say
+  bool sized = false;           // the operand behind its two addresses says how many
 };
 
 // A field means something only for the actions that are named beside it.
@@ -124,6 +126,7 @@ struct Meaning {
   bool acquires = false;
   bool releases = false;
   bool memory_fence = false;
+  bool of_own_inits = false;   // kReleaseFence: of the mbarriers that its thread initialised alone
   bool fences_shared = false;  // kProxyFence: covers shared memory
 
   // The protocol.

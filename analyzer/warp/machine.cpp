@@ -231,6 +231,7 @@ void Machine::execute(const Step& step, uint32_t number) {
     case Action::kBarrier:
     case Action::kClusterBarrier:
     case Action::kProxyFence:
+    case Action::kReleaseFence:
     case Action::kAsyncCopy:
     case Action::kGridDependency:
       return;

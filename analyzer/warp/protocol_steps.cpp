@@ -41,6 +41,7 @@ std::optional<Event::Kind> event_of(Action action) {
     case Action::kGridDependency:
       return Event::Kind::kGridDependency;
     case Action::kNothing:
+    case Action::kReleaseFence:
     case Action::kPure:
     case Action::kCompare:
     case Action::kMulAdd:
