@@ -256,10 +256,16 @@ Outcome MbarrierOperations::signal_one(Execution& e, const Operands& o, uint32_t
   return Done{};
 }
 
-// Whether an mbarrier is initialised over another one that nobody has used, by the same warp, after something was
-// decided that is not known: rather a number of stages that is too large for the room of its mbarriers than a fault.
+// Whether an mbarrier is initialised over another one that nobody has used, by the same warp, one of the two in a loop,
+// and after something was decided that is not known: rather a number of stages that is too large for the room of its
+// mbarriers than a fault.
 bool MbarrierOperations::overlaps(const Execution& e, const Mbarrier& before) const {
-  return before.untouched() && before.initialised.warp == e.warp.index && !state_.decisions.ways.empty();
+  if (!before.untouched() || before.initialised.warp != e.warp.index || state_.decisions.ways.empty()) return false;
+  const std::vector<kernel::Block>& blocks = scene_.kernel.graph.blocks;
+  return std::any_of(blocks.begin(), blocks.end(), [&](const kernel::Block& b) {
+    const auto has = [&](uint32_t i) { return i >= b.first && i < b.last; };
+    return b.loop != kNone && (has(before.init) || has(e.instruction()));
+  });
 }
 
 Outcome MbarrierOperations::init(Execution& e, const Operands& o, uint32_t group, uint32_t address) {

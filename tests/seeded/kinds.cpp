@@ -113,7 +113,7 @@ const std::vector<KindInfo>& kinds() {
       {Kind::kOtherCount,
        "other-count",
        "an mbarrier is initialised with another count",
-       {"tmem-mbarrier-count", "tmem-handoff-race", "tmem-mma-completion"},
+       {"tmem-mbarrier-count", "tmem-handoff-race", "tmem-mma-completion", "tmem-mbarrier-phase"},
        "with a smaller count a wait returns before everything arrived, with a larger one it never does"},
       {Kind::kGrowingAlloc,
        "growing-alloc",
