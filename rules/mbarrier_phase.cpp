@@ -21,8 +21,8 @@ std::string overtaken(const Problem& p) {
 void check_mbarrier_phase(Context& context) {
   for_each(context, {ProblemKind::kParity}, [&](const Problem& p) {
     return draft(p, report::Level::kError,
-                 "the parity of this wait is " + std::to_string(p.as<cluster::ParityOutOfRange>().parity) +
-                     ", but a phase has the parity 0 or 1; wait for the lowest bit of the count");
+                 "the parity of this wait is neither 0 nor 1 in some round, and a phase has no other; wait for the "
+                 "lowest bit of the count");
   });
   for_each(context, {ProblemKind::kWaitOvertaken}, [&](const Problem& p) {
     Draft d = draft(p, report::Level::kWarning, overtaken(p));
