@@ -17,6 +17,7 @@
 #include "analyzer/cluster/last_stores.h"
 #include "analyzer/cluster/model.h"
 #include "analyzer/cluster/observation_log.h"
+#include "analyzer/cluster/operand_memory.h"
 #include "analyzer/cluster/shared_words.h"
 #include "analyzer/cluster/tensor_memory.h"
 #include "analyzer/cluster/warp_state.h"
@@ -38,6 +39,8 @@ struct AsyncArrival {
   uint32_t written = 0;  // kCopy: shared address of what it writes, with `bytes`
   uint32_t bytes = 0;
   uint32_t count = 1;  // arrivals
+  // OperandCopies: of a copy by target; of an arrival of cp.async those that its threads had asked for.
+  std::vector<uint32_t> brings;
 };
 
 // Something that reaches another CTA: an arrival on its mbarrier, or a copy into its shared memory.
@@ -118,7 +121,9 @@ struct RunState {
   DecisionState decisions;
   GlobalWords globals;
   SharedWords words;
-  LastStores stored;  // by ordinary stores to shared memory
+  LastStores stored;  // to shared memory
+  OperandCopies copies;
+  OperandReads operand_reads;
   Mbarriers mbarriers;
   NamedBarriers named;
   ClusterBarrier cluster;
