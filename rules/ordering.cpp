@@ -50,14 +50,16 @@ Judgement judge_unordered(const AccessPair& p) {
   // It read before anything was there, so that this write is what it should have waited for.
   if (p.earlier.reads && p.later.writes && !p.earlier_saw_a_write) {
     const bool waits_for_commit = p.later.by_commit() && !p.earlier.by_commit();
-    return {waits_for_commit ? Disorder::kNotComplete : Disorder::kUnordered, Blamed::kEarlier};
+    if (waits_for_commit) return {Disorder::kNotComplete, Blamed::kEarlier};
+    return {Disorder::kUnordered, Blamed::kEarlier, true};
   }
   // The later one reads what was there before, so that it is the write that came too early.
   if (p.earlier.writes && p.later.reads && p.later_knows_older_write)
     return {Disorder::kUnordered, Blamed::kFirstOfRun};
   if (p.earlier.by_commit() && !p.later.by_commit()) return {Disorder::kNotComplete, Blamed::kLater};
   if (p.earlier.by_commit() && p.later.by_commit() && p.within_cta) return {Disorder::kOverlap, Blamed::kLater};
-  return {Disorder::kUnordered, Blamed::kLater};
+  // It reads what nobody is known to have written before.
+  return {Disorder::kUnordered, Blamed::kLater, p.earlier.writes && p.later.reads};
 }
 
 }  // namespace

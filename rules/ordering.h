@@ -48,7 +48,8 @@ enum class Blamed : uint8_t {
 struct Judgement {
   Disorder disorder = Disorder::kNone;
   Blamed blamed = Blamed::kLater;
-  // kNotComplete: the operation comes first on any schedule, so that nothing but its completion is missing.
+  // kNotComplete: the operation comes first on any schedule, so that nothing but its completion is missing. kUnordered:
+  // one reads what nobody is known to have written before the other one, which therefore has to come first.
   bool certain = false;
   bool operator==(const Judgement&) const = default;
 };

@@ -31,6 +31,10 @@ constexpr Precedence kTable[] = {
      "a size that was rounded up in the alloc alone was meant to be one number"},
     {Kind::kUnordered, kYields, Kind::kNotComplete, End::kBoth, End::kBoth, true,
      "who waits for the completion of an operation comes after it"},
+    {Kind::kNotComplete, kYields, Kind::kUnordered, End::kBoth, End::kBoth, true,
+     "what reads before anything is there should wait for the write, in later rounds too", true},
+    {Kind::kOperandOverwritten, kYields, Kind::kOperandEarly, End::kBoth, End::kBoth, false,
+     "what is read before it is there is written while it may still be read", true},
     {std::nullopt, kYields, Kind::kIssuedTwice, End::kAt, End::kAt, false,
      "what the second issue of an operation does is not meant to be done"},
     {std::nullopt, kYields, Kind::kIssuedTwice, End::kOther, End::kAt, false,
@@ -61,6 +65,7 @@ std::set<Meeting> meetings(const Precedence& row, const std::vector<Problem>& pr
 
 bool is_dropped(const Precedence& row, const std::set<Meeting>& others, const Problem& p) {
   if (row.kind ? p.kind != *row.kind : p.kind == row.of) return false;
+  if (row.unless_certain && p.certain) return false;
   return others.contains(meeting(p, row.end)) == (row.relation == kYields);
 }
 

@@ -33,6 +33,7 @@ struct Precedence {
   End of_end = End::kAt;
   bool only_certain = false;  // only if the other one is certain (Problem::certain)
   std::string_view why;
+  bool unless_certain = false;  // a problem that is certain itself is not dropped
 };
 
 std::span<const Precedence> precedences();

@@ -167,6 +167,21 @@ public:
 
   void operator()(const cluster::UnfencedOperand& o) { add(Kind::kProxyFence, o.read, o.store); }
 
+  void operator()(const cluster::OperandRace& r) {
+    switch (r.kind) {
+      case cluster::OperandRace::Kind::kOverwritten:
+        add(Kind::kOperandOverwritten, r.write, r.read).certain = r.ordered;
+        return;
+      case cluster::OperandRace::Kind::kStoreNotHeld:
+        add(Kind::kOperandEarly, r.release == kNone ? r.read : Site{r.release, r.write.warp}, r.read);
+        return;
+      case cluster::OperandRace::Kind::kCopyUnseen:
+      case cluster::OperandRace::Kind::kStoreUnseen:
+        add(Kind::kOperandEarly, r.read, r.write);
+        return;
+    }
+  }
+
   void operator()(const cluster::Arrival& a) {
     if (a.knows_last_round && !a.more_than_pending) return;
     add(Kind::kTooManyArrivals, a.arrival, Site{a.init, WarpId{a.barrier_rank, 0}});
@@ -302,6 +317,8 @@ Traits traits_of(ProblemKind kind) {
     case Kind::kCommitUnwaited:
     case Kind::kExitInFlight:
     case Kind::kProxyFence:
+    case Kind::kOperandOverwritten:
+    case Kind::kOperandEarly:
     case Kind::kTooManyArrivals:
     case Kind::kInitAgain:
     case Kind::kInitUnjoined:

@@ -63,10 +63,12 @@ enum class ProblemKind : uint8_t {
   kNeverFreed,            // the alloc: live in the end of all of them [Scenario::left_live]
   kPermitKept,            // the alloc
   // Issue and completion
-  kManyIssuers,     // the mma, cp, shift or commit
-  kCommitUnwaited,  // the commit [Scenario::commits]
-  kExitInFlight,    // the exit; the operation [OperationInFlight]
-  kProxyFence,      // the mma or cp; the store [UnfencedOperand]
+  kManyIssuers,         // the mma, cp, shift or commit
+  kCommitUnwaited,      // the commit [Scenario::commits]
+  kExitInFlight,        // the exit; the operation [OperationInFlight]
+  kProxyFence,          // the mma or cp; the store [UnfencedOperand]
+  kOperandOverwritten,  // what writes; the mma or cp that may still read [OperandRace]
+  kOperandEarly,        // what comes before its operand is there, or the arrive that says so; what writes, or reads it
   // mbarriers
   kTooManyArrivals,  // the arrival; the mbarrier's init [Arrival]
   kInitAgain,        // the init; the one before it [MbarrierMisuse]
@@ -99,7 +101,7 @@ struct Problem {
   uint32_t at = kNone, other = kNone;  // Module::instructions, as listed at ProblemKind
   cluster::WarpId warp;                // that the finding is about
   cluster::WarpId other_warp;          // the other one that it is about
-  bool certain = false;                // kNotComplete: Judgement::certain
+  bool certain = false;                // kNotComplete, kUnordered: Judgement::certain; kOperandOverwritten: OperandRace::ordered
   bool zero_trips = false;             // kUninitialized: shown only with a loop that writes the columns run no time
   unsigned scenarios = 0;              // kNeverFreed: how many there are
   // What shows it; null for kCommitUnwaited and kNeverFreed, which take all scenarios.

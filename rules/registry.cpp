@@ -33,6 +33,7 @@ extern const Rule kMissingWaitLd;
 extern const Rule kMissingWaitSt;
 extern const Rule kMmaCompletion;
 extern const Rule kOneWarp;
+extern const Rule kOperandRace;
 extern const Rule kPairAlloc;
 extern const Rule kPairAllocJoin;
 extern const Rule kPairCluster;
@@ -82,6 +83,7 @@ const std::vector<const Rule*>& registry() {
       &kMissingWaitSt,
       &kMmaCompletion,
       &kOneWarp,
+      &kOperandRace,
       &kPairAlloc,
       &kPairAllocJoin,
       &kPairCluster,

@@ -471,7 +471,8 @@ std::vector<Kind> left_of(std::vector<Problem> problems, bool mixes_groups = fal
 TEST(Precedences, EachRowDropsWhatMeetsTheOther) {
   for (const Precedence& row : rules::precedences()) {
     const Kind kind = row.kind.value_or(Kind::kUnordered);
-    const Problem p = meeting_at(kind, row.end, 10);
+    Problem p = meeting_at(kind, row.end, 10);
+    p.certain = p.certain && !row.unless_certain;
     const Problem here = meeting_at(row.of, row.of_end, 10);
     const Problem elsewhere = meeting_at(row.of, row.of_end, 30);
     const bool yields = row.relation == Precedence::Relation::kYields;
@@ -490,6 +491,11 @@ TEST(Precedences, EachRowDropsWhatMeetsTheOther) {
       Problem uncertain = here;
       uncertain.certain = false;
       EXPECT_THAT(left_of({p, uncertain}), ElementsAre(kind, row.of)) << row.why;
+    }
+    if (row.unless_certain) {
+      Problem certain = p;
+      certain.certain = true;
+      EXPECT_THAT(left_of({certain, here}), testing::Contains(kind)) << row.why;
     }
     EXPECT_FALSE(row.why.empty());
   }

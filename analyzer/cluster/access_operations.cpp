@@ -3,6 +3,7 @@
 
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/mbarrier_life.h"
+#include "analyzer/cluster/operand_order.h"
 #include "analyzer/cluster/remote.h"
 #include "analyzer/cluster/tmem_operations.h"
 
@@ -145,42 +146,22 @@ void AccessOperations::note_pair_issuer(const Execution& e) {
   if (!fresh && it->second != rank) scene_.log.add(DoubleIssue{e.site(), it->second});
 }
 
-void AccessOperations::check_operands(Execution& e) {
+// What an operation reads in shared memory, in its own CTA and of a pair in the peer too. Of a matrix that is not known
+// nothing is said.
+void AccessOperations::read_operands(Execution& e, uint32_t operation, const std::optional<uint32_t>& idesc) {
   const ptx::OperandRoles& roles = scene_.program.roles[e.step.roles];
   for (const ptx::SharedRead& read : ptx::effects_of(e.meaning.form).shared_reads) {
-    const Arg* descriptor = scene_.arg(e.step, roles.*read.descriptor);
-    if (descriptor == nullptr || (read.unless_in_brackets && descriptor->address)) continue;
-    check_operand(e, e.machine.read(*descriptor));
+    const Arg* arg = scene_.arg(e.step, roles.*read.descriptor);
+    if (arg == nullptr || (read.unless_in_brackets && arg->address)) continue;
+    const auto descriptor = decisions_.number(e.machine, e.machine.read(*arg), e.lanes, 64);
+    scene_.log.count(1, descriptor ? 1 : 0);
+    if (!descriptor) continue;
+    const ptx::MatrixRows rows = ptx::matrix_rows(*descriptor, idesc, e.meaning.form, read.is_b);
+    const uint32_t ranks = has_peer(e) ? 2 : 1;
+    for (uint32_t n = 0; n < ranks; ++n) {
+      read_operand(scene_, e, operation, in_rank(ptx::matrix_start(*descriptor), e.warp.id.rank ^ n), rows);
+    }
   }
-}
-
-// Writes down an UnfencedOperand if ordinary stores wrote the first bytes of a matrix in shared memory, and no proxy
-// fence that this warp knows of came after them.
-void AccessOperations::check_operand(const Execution& e, const Value& descriptor) {
-  const auto d = decisions_.number(e.machine, descriptor, e.lanes, 64);
-  scene_.log.count(1, d ? 1 : 0);
-  if (!d) return;
-  const uint32_t address = in_rank(ptx::matrix_start(*d), e.warp.id.rank);
-  const LastStore* last = state_.stored.find(address);
-  if (last == nullptr) return;
-  scene_.terms.uses().count(assumptions::Id::kFirstBytesOfAMatrix);
-  for (const WarpState& u : state_.warps) {
-    const bool fenced = std::any_of(u.proxy_fences.begin(), u.proxy_fences.end(), [&](const ProxyFence& f) {
-      return e.warp.knowledge.knows(u.index, f.event) && f.known.knows(last->warp, last->event);
-    });
-    if (fenced) return;
-  }
-  for (const WarpState& u : state_.warps) {
-    // A fence that is not remembered any more knew no more than the first one that is.
-    if (u.forgotten_fence == 0 || !e.warp.knowledge.knows(u.index, u.forgotten_fence)) continue;
-    if (!u.proxy_fences.front().known.knows(last->warp, last->event)) continue;
-    scene_.terms.uses().count(assumptions::Id::kProxyFences);
-    scene_.log.add_uncertain(e.instruction(),
-                             "whether a proxy fence lies behind the stores of what this reads: only the last " +
-                                 std::to_string(assumptions::kProxyFences) + " of each warp are remembered");
-    return;
-  }
-  scene_.log.add(UnfencedOperand{e.site(), {last->instruction, scene_.warp(last->warp).id}});
 }
 
 Outcome AccessOperations::single_thread(Execution& e) {
@@ -209,7 +190,8 @@ Outcome AccessOperations::single_thread(Execution& e) {
       shape = ptx::mma_shape(*mine.idesc, mine.form);
     }
   }
-  check_operands(e);
+  const std::optional<uint32_t> idesc = mine.idesc;
+  read_operands(e, op, idesc);
   for (const TmemAccess& access : ptx::effects_of(e.meaning.form).accesses) {
     const Arg* a = scene_.arg(e.step, roles.*access.address);
     if (a == nullptr || (access.only_in_brackets && !a->address)) continue;
@@ -275,6 +257,7 @@ Outcome AccessOperations::commit(Execution& e) {
   a.site = e.site();
   a.warp = w.index;
   a.knowledge = w.knowledge.hand_on_by_commit();
+  w.knowledge.lanes().arrive(w.knowledge.now(), 1u << lane, e.instruction());
   a.knowledge.see_commit(number);
   a.commit = covers ? number : last_covering(e.site(), lane, number);
   Outcome open;

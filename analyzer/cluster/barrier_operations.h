@@ -46,7 +46,7 @@ private:
   Outcome arrive(Execution& e, const Operands& o, uint32_t group, uint32_t address, Mbarrier& b);
   void expect(const Execution& e, const Operands& o, uint32_t group, Mbarrier& b);
   void check_round(const Execution& e, const Mbarrier& b, uint32_t address, uint32_t arrivals);
-  void arrive_asynchronously(const Execution& e, uint32_t group, uint32_t address, Mbarrier& b);
+  void arrive_asynchronously(Execution& e, uint32_t group, uint32_t address, Mbarrier& b);
   void write_result(Execution& e, const Operands& o, const value::Value& value, uint32_t lanes);
 
   Scene& scene_;
@@ -84,9 +84,13 @@ public:
   bool deliver();
 
 private:
+  void copy_in_group(Execution& e);
+  void take_in(Execution& e, const value::Value& to);
+  void note_written(const Execution& e, AsyncArrival& a);
   std::vector<uint32_t> targets_of(Execution& e, uint32_t target, uint32_t barrier_operand);
   std::optional<uint64_t> size_of(Execution& e) const;
   void write_copied(const AsyncArrival& a);
+  void bring(uint32_t copy, Mbarrier& b);
   void arrive(const AsyncArrival& a, size_t target, Mbarrier& b);
 
   Scene& scene_;

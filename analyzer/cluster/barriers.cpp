@@ -34,6 +34,8 @@ bool Mbarrier::settle() {
     copied = false;
     seen_from_afar.insert(seen_from_afar.end(), copied_from_afar.begin(), copied_from_afar.end());
     copied_from_afar.clear();
+    brought.insert(brought.end(), brings.begin(), brings.end());
+    brings.clear();
     if (count == 0) break;  // all threads have dropped out
     any = true;
   }

@@ -79,6 +79,8 @@ struct Mbarrier {
   int64_t surplus = 0;                    // bytes that were announced in the phases so far and that no copy brought
   // Copies of other CTAs, as indices of signals: of the current phase, of complete ones.
   std::vector<uint32_t> copied_from_afar, seen_from_afar;
+  // OperandCopies that are complete: in the current phase, in complete ones (those that still matter).
+  std::vector<uint32_t> brings, brought;
 
   // Whether the phase of that parity is complete: the current one is of the other parity.
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }

@@ -80,9 +80,20 @@ public:
     arrivals();
     state_.stored.each([&](uint32_t block, const LastStore& s) {
       v_.number(block);
+      if (s.is_copy) {
+        copy(s.copy());
+        return;
+      }
       v_.event({s.warp, s.event});
-      v_.number(s.instruction);
+      v_.number((uint64_t{s.instruction} << 32) | s.lanes);
     });
+    for (const auto& [block, reads] : state_.operand_reads.all()) {
+      v_.number((uint64_t{block} << 32) | reads.size());
+      for (const OperandReads::Read& r : reads) {
+        operation(r.operation);
+        v_.number(r.saw_a_write ? 1 : 0);
+      }
+    }
     for (const auto& [rank, r] : state_.relinquished) v_.event(r.event);
     if (state_.released_globally) knowledge(*state_.released_globally);
   }
@@ -129,8 +140,36 @@ private:
     if (w.forgotten_fence != 0) v_.event({w.index, w.forgotten_fence});
     for (const ProxyFence& f : w.proxy_fences) {
       v_.event({w.index, f.event});
+      v_.event({w.index, f.joined});
+      v_.number(f.lanes);
       v_.clock(f.known);
     }
+    lanes(w);
+  }
+
+  void lanes(const WarpState& w) {
+    const LaneOrder& order = w.knowledge.lanes();
+    v_.event({w.index, order.joined()});
+    v_.number(order.all_apart().size());
+    for (const LaneOrder::Apart& a : order.all_apart()) {
+      v_.event({w.index, a.first});
+      v_.event({w.index, a.last});
+      v_.event({w.index, a.covered});
+      v_.number((uint64_t{a.lanes} << 32) | a.missed_by);
+      v_.number(a.covered == 0 ? 0 : 1);
+    }
+    v_.number(w.copies.size());
+    for (const PendingCopy& p : w.copies) {
+      copy(p.copy);
+      v_.number((uint64_t{p.lanes} << 32) | (p.group == kNone ? kNone : w.copy_groups - p.group));
+    }
+  }
+
+  void copy(uint32_t n) {
+    const OperandCopy& c = state_.copies[n];
+    site(c.site);
+    v_.number((uint64_t{c.begin} << 8) | (c.observers.size() << 1) | (c.traced ? 1 : 0));
+    for (const WarpEvent& o : c.observers) v_.event(o);
   }
 
   bool is_counted(uint32_t reg) const { return counts_.empty() || counts_[reg]; }
@@ -186,7 +225,8 @@ private:
     const Access& a = state_.tensor_memory.accesses()[n];
     operation(a.operation);
     v_.number((uint64_t{static_cast<uint8_t>(a.role)} << 8) | (a.reads ? 4 : 0) | (a.writes ? 2 : 0) |
-              (a.reads && a.saw_a_write ? 1 : 0));
+              (a.reads && a.saw_a_write ? 1 : 0) | (uint64_t{a.reads ? a.saw_halves : uint8_t{0}} << 16) |
+              (uint64_t{a.halves} << 24));
   }
 
   void columns() {
@@ -262,6 +302,8 @@ private:
       v_.number(b->bytes.announced);
       v_.number(b->bytes.brought);
       v_.number((static_cast<uint64_t>(b->surplus) << 1) | (b->bytes.known ? 1 : 0));
+      for (uint32_t n : b->brings) copy(n);
+      for (uint32_t n : b->brought) copy(n);
     }
     for (const auto& [key, b] : state_.named.all()) {
       v_.number((uint64_t{key.first} << 32) | key.second);
@@ -281,6 +323,7 @@ private:
       knowledge(a.knowledge);
       v_.number((uint64_t{a.written} << 32) | a.bytes);
       v_.number(a.count);
+      for (uint32_t n : a.brings) copy(n);
     }
   }
 

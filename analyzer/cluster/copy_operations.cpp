@@ -4,6 +4,7 @@
 #include "analyzer/assumptions/assumptions.h"
 #include "analyzer/cluster/barrier_operations.h"
 #include "analyzer/cluster/mbarrier_life.h"
+#include "analyzer/cluster/operand_order.h"
 #include "analyzer/cluster/remote.h"
 
 namespace tmemlint::cluster {
@@ -12,8 +13,8 @@ using program::Arg;
 
 namespace {
 
-// Bytes that a copy is taken to overwrite at most, where its size is in a tensor map.
-constexpr uint32_t kMostCopied = assumptions::kBytesACopyOverwrites;
+// No matrix starts behind so many bytes of a CTA.
+constexpr uint64_t kMostBytes = uint64_t{1} << kernel::kRankShift;
 // Proxy fences of a warp that an operand may rely on: the last ones.
 constexpr size_t kMostProxyFences = assumptions::kProxyFences;
 
@@ -49,7 +50,105 @@ std::optional<uint64_t> CopyOperations::size_of(Execution& e) const {
   return value::truncate(v.number, 32);
 }
 
+// A copy writes operands of its CTA, and with a multicast of others. Where its size is not known, its first bytes stand
+// for the rest.
+void CopyOperations::note_written(const Execution& e, AsyncArrival& a) {
+  const auto bytes = static_cast<uint32_t>(std::clamp<uint64_t>(a.size.value_or(0), LastStores::kBytes, kMostBytes));
+  for (uint32_t t : a.targets) {
+    OperandCopy copy;
+    copy.site = a.site;
+    copy.begin = a.targets.size() > 1 ? in_rank(a.written, rank_of(t)) : a.written;
+    // A phase that waits for what several CTAs copy may be over too early here.
+    copy.traced = rank_of(t) == e.warp.id.rank && rank_of(copy.begin) == e.warp.id.rank;
+    overwrite_operands(scene_, {e.warp, e.instruction(), true}, copy.begin, copy.begin + bytes);
+    const uint32_t begin = copy.begin;
+    const uint32_t number = state_.copies.add(std::move(copy));
+    a.brings.push_back(number);
+    state_.stored.set(begin, bytes, LastStore::by_copy(e.event(), e.instruction(), number));
+    if (a.size) continue;
+    std::vector<uint32_t> events;
+    events.reserve(state_.warps.size());
+    for (const WarpState& w : state_.warps) events.push_back(w.knowledge.now());
+    state_.copies.note_unsized(begin, std::move(events));
+  }
+}
+
+// --- cp.async: groups of a thread (ISA 9.7.9.25.3) ---
+
+void CopyOperations::copy_in_group(Execution& e) {
+  WarpState& w = e.warp;
+  // Lanes that do not do the same have groups of their own: what is not told apart here is not followed.
+  const auto lose = [&](auto&& which) {
+    std::erase_if(w.copies, [&](const PendingCopy& p) {
+      if (!which(p)) return false;
+      state_.copies[p.copy].traced = false;
+      return true;
+    });
+  };
+  const auto of_other_lanes = [&](const PendingCopy& p) { return (p.lanes & ~e.lanes) != 0; };
+  const auto wait_for = [&](auto&& which) {
+    lose(of_other_lanes);
+    std::erase_if(w.copies, [&](const PendingCopy& p) {
+      if (!which(p)) return false;
+      state_.copies.observe(p.copy, {w.index, w.knowledge.now()});
+      return true;
+    });
+  };
+  w.knowledge.tick();
+  switch (e.meaning.copy.group) {
+    case program::Copy::Group::kNone:
+      return;
+    case program::Copy::Group::kMember:
+      take_in(e, e.machine.shared_address(*scene_.arg(e.step, 0)));
+      return;
+    case program::Copy::Group::kCommit:
+      lose(of_other_lanes);
+      w.copy_is_open = false;
+      for (PendingCopy& p : w.copies) {
+        if (p.group == kNone) p.group = w.copy_groups;
+      }
+      ++w.copy_groups;
+      return;
+    case program::Copy::Group::kWaitAll:
+      w.copy_is_open = false;
+      wait_for([](const PendingCopy&) { return true; });
+      return;
+    case program::Copy::Group::kWait: {
+      const Arg* arg = scene_.arg(e.step, 0);
+      const auto most = arg == nullptr ? std::nullopt : decisions_.number(e.machine, e.machine.read(*arg), e.lanes, 32);
+      if (!most) return lose([](const PendingCopy&) { return true; });
+      wait_for([&](const PendingCopy& p) { return p.group != kNone && p.group + *most < w.copy_groups; });
+      return;
+    }
+  }
+}
+
+// cp.async of one instruction: 16 bytes or less in each lane.
+void CopyOperations::take_in(Execution& e, const value::Value& to) {
+  WarpState& w = e.warp;
+  if (!to.known()) return;
+  const bool goes_on = w.copy_is_open && w.copies.back().lanes == e.lanes;
+  if (!goes_on) {
+    OperandCopy copy;
+    copy.site = e.site();
+    copy.begin = static_cast<uint32_t>(scene_.terms.number_in(to, static_cast<unsigned>(std::countr_zero(e.lanes))));
+    w.copies.push_back({state_.copies.add(std::move(copy)), e.lanes, kNone});
+    w.copy_is_open = true;
+  }
+  const uint32_t number = w.copies.back().copy;
+  const LastStore last = LastStore::by_copy(e.event(), e.instruction(), number);
+  for (uint32_t rest = e.lanes; rest != 0; rest &= rest - 1) {
+    const auto at = static_cast<uint32_t>(scene_.terms.number_in(to, static_cast<unsigned>(std::countr_zero(rest))));
+    overwrite_operands(scene_, {w, e.instruction(), true}, at, at + 1);
+    state_.stored.set(at, 1, last);
+  }
+}
+
 Outcome CopyOperations::copy(Execution& e) {
+  if (e.meaning.copy.group != program::Copy::Group::kNone) {
+    copy_in_group(e);
+    return Done{};
+  }
   const auto [first, last] = scene_.addresses_of(e.step);
   if (!e.meaning.copy.on_mbarrier || first == last) return Done{};
   e.warp.knowledge.tick();
@@ -66,11 +165,7 @@ Outcome CopyOperations::copy(Execution& e) {
   a.bytes = e.meaning.copy.bytes;
   a.size = size_of(e);
   if (written) a.written = static_cast<uint32_t>(*written);
-  // The asynchronous proxy writes these bytes: what ordinary stores left there is gone.
-  if (written && !e.meaning.copy.launch_control) {
-    state_.stored.erase(a.written, kMostCopied);
-    scene_.terms.uses().count(assumptions::Id::kBytesACopyOverwrites);
-  }
+  if (written && !e.meaning.copy.launch_control) note_written(e, a);
   for (uint32_t t : a.targets) {
     const auto reached = reach(scene_, e, t);
     if (const auto* unknown = std::get_if<Unknown>(&reached)) return *unknown;
@@ -92,7 +187,8 @@ Outcome CopyOperations::copy(Execution& e) {
 Outcome CopyOperations::proxy_fence(Execution& e) {
   if (!e.meaning.fences_shared) return Done{};
   e.warp.knowledge.tick();
-  e.warp.proxy_fences.push_back({e.warp.knowledge.now(), e.warp.knowledge.any()});
+  e.warp.proxy_fences.push_back(
+      {e.warp.knowledge.now(), e.warp.knowledge.any(), e.lanes, e.warp.knowledge.lanes().joined()});
   if (e.warp.proxy_fences.size() > kMostProxyFences) {
     if (e.warp.forgotten_fence == 0) e.warp.forgotten_fence = e.warp.proxy_fences.front().event;
     e.warp.proxy_fences.pop_front();
@@ -111,6 +207,15 @@ void CopyOperations::write_copied(const AsyncArrival& a) {
   }
 }
 
+// A copy is complete, in the current phase of its mbarrier. One that was not announced may be of another phase.
+void CopyOperations::bring(uint32_t copy, Mbarrier& b) {
+  if (b.expects) {
+    b.brings.push_back(copy);
+  } else {
+    state_.copies[copy].traced = false;
+  }
+}
+
 void CopyOperations::arrive(const AsyncArrival& a, size_t target, Mbarrier& b) {
   const auto settled = [&](bool over) {
     if (over) finish_phases(scene_, a.targets[target], b);
@@ -124,9 +229,11 @@ void CopyOperations::arrive(const AsyncArrival& a, size_t target, Mbarrier& b) {
       b.bytes.brought += a.size.value_or(0);
       // Who issued it had reached its instruction: whoever sees it complete knows what that warp knew.
       b.arriving.join(a.knowledge);
+      if (target < a.brings.size()) bring(a.brings[target], b);
       settled(b.settle());
       return;
     case AsyncArrival::Kind::kArrive: {
+      b.brings.insert(b.brings.end(), a.brings.begin(), a.brings.end());
       Arrival seen;
       seen.arrival = a.site;
       seen.barrier_rank = rank_of(a.targets[target]);

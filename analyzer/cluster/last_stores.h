@@ -1,4 +1,4 @@
-// Who last stored to each 16 bytes of shared memory, by ordinary stores.
+// Who last wrote each 16 bytes of shared memory: an ordinary store, or an asynchronous copy.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,30 @@
 #include <vector>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/cluster/clock.h"
+#include "analyzer/kernel/layout.h"
+#include "analyzer/ptx/descriptor.h"
 #include "analyzer/ptx/module.h"
 #include "analyzer/value/value.h"
 
 namespace tmemlint::cluster {
 
 struct LastStore {
-  uint32_t warp = ptx::kNone, event = 0, instruction = ptx::kNone;
+  static constexpr uint32_t kNobody = 0xffff;
+
+  uint16_t warp = kNobody;
+  bool is_copy = false;
+  uint32_t event = 0, instruction = ptx::kNone;
+  uint32_t lanes = 0;  // that stored; of a copy: its number among OperandCopies
+
+  static LastStore by_lanes(const WarpEvent& event, uint32_t instruction, uint32_t lanes) {
+    return {static_cast<uint16_t>(event.warp), false, event.event, instruction, lanes};
+  }
+  static LastStore by_copy(const WarpEvent& event, uint32_t instruction, uint32_t copy) {
+    return {static_cast<uint16_t>(event.warp), true, event.event, instruction, copy};
+  }
+  bool anybody() const { return warp != kNobody; }
+  uint32_t copy() const { return lanes; }
 };
 
 class LastStores {
@@ -34,9 +51,12 @@ public:
   const LastStore* find(uint32_t address) const {
     const uint32_t g = address / kBytes;
     const auto it = pages_.find(g / kPage);
-    if (it == pages_.end() || it->second[g % kPage].warp == ptx::kNone) return nullptr;
+    if (it == pages_.end() || !it->second[g % kPage].anybody()) return nullptr;
     return &it->second[g % kPage];
   }
+  // Whether somebody wrote where no matrix can start: what a descriptor names is not certain then, since its address is
+  // cut off (ISA 9.7.16.4.1). No device has so much shared memory.
+  bool beyond_descriptors() const { return beyond_; }
   // All blocks that somebody stored to, ascending.
   template <typename F>
   void each(F&& f) const {
@@ -44,18 +64,8 @@ public:
     for (const auto& [number, page] : pages_) sorted[number] = &page;
     for (const auto& [number, page] : sorted) {
       for (uint32_t n = 0; n < kPage; ++n) {
-        if ((*page)[n].warp != ptx::kNone) f(number * kPage + n, (*page)[n]);
+        if ((*page)[n].anybody()) f(number * kPage + n, (*page)[n]);
       }
-    }
-  }
-  void erase(uint32_t address, uint32_t bytes) {
-    const uint32_t end = (address + bytes - 1) / kBytes + 1;
-    for (uint32_t g = address / kBytes; g < end;) {
-      const uint32_t stop = std::min(end, (g / kPage + 1) * kPage);
-      if (const auto it = pages_.find(g / kPage); it != pages_.end()) {
-        std::fill(it->second.begin() + g % kPage, it->second.begin() + (stop - 1) % kPage + 1, LastStore{});
-      }
-      g = stop;
     }
   }
 
@@ -64,7 +74,11 @@ private:
   using Page = std::array<LastStore, kPage>;
   // Stores come close to each other: the page of the last one is at hand.
   Page& page(uint32_t number) {
-    if (last_.page == nullptr || last_.number != number) last_ = Last(&pages_[number], number);
+    if (last_.page == nullptr || last_.number != number) {
+      last_ = Last(&pages_[number], number);
+      const uint32_t offset = (number * kPage * kBytes) & ((1u << kernel::kRankShift) - 1);
+      beyond_ = beyond_ || offset > ptx::matrix_start(~uint64_t{0});
+    }
     return *last_.page;
   }
 
@@ -86,6 +100,7 @@ private:
 
   std::unordered_map<uint32_t, Page> pages_;
   Last last_;
+  bool beyond_ = false;
 };
 
 // The blocks of LastStores::kBytes that the lanes of a store reach. Warps and scenarios store with the same tables of

@@ -118,6 +118,13 @@ void MbarrierOperations::learn(Execution& e, Mbarrier& b) {
   if (e.meaning.relaxed || b.relaxed_arrive != kNone)
     w.last_relaxed_wait = e.meaning.relaxed ? e.instruction() : b.relaxed_arrive;
   b.seen = std::max(b.seen, b.phase);
+  // Copies whose first bytes something else wrote over since matter no more.
+  std::erase_if(b.brought, [&](uint32_t n) {
+    const LastStore* last = state_.stored.find(state_.copies[n].begin);
+    if (last == nullptr || !last->is_copy || last->copy() != n) return true;
+    state_.copies.observe(n, e.event());
+    return false;
+  });
   for (uint32_t r : b.seen_from_afar) state_.signals[r].observed = true;
   b.seen_from_afar.clear();
 }
@@ -335,7 +342,7 @@ void MbarrierOperations::expect(const Execution& e, const Operands& o, uint32_t 
   b.expect(e.site(), bytes);
 }
 
-void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t group, uint32_t address, Mbarrier& b) {
+void MbarrierOperations::arrive_asynchronously(Execution& e, uint32_t group, uint32_t address, Mbarrier& b) {
   AsyncArrival a;
   a.kind = AsyncArrival::Kind::kArrive;
   a.targets = {address};
@@ -344,6 +351,10 @@ void MbarrierOperations::arrive_asynchronously(const Execution& e, uint32_t grou
   a.knowledge = e.warp.knowledge.hand_on();
   a.count = static_cast<uint32_t>(std::popcount(group));
   if (!e.meaning.no_increment) b.pending += a.count;
+  for (const PendingCopy& p : e.warp.copies) {
+    if ((p.lanes & ~group) == 0) a.brings.push_back(p.copy);
+  }
+  e.warp.copy_is_open = false;
   state_.under_way.push_back(std::move(a));
 }
 
@@ -377,6 +388,7 @@ Outcome MbarrierOperations::arrive(Execution& e, const Operands& o, uint32_t gro
   if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();
   check_round(e, b, address, count);
   b.current.arrivals.push_back(e.event());
+  e.warp.knowledge.lanes().arrive(e.warp.knowledge.now(), group, e.instruction());
   if (e.meaning.mbarrier == MbarrierAction::kArriveDrop) b.count -= count;
   if (b.arrive(count, e.warp.knowledge.hand_on(e.meaning.relaxed), e.site())) finish_phases(scene_, address, b);
   return Done{};

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "analyzer/assumptions/assumptions.h"
+#include "analyzer/cluster/operand_order.h"
 #include "analyzer/kernel/layout.h"
 #include "analyzer/value/unknowns.h"
 
@@ -35,6 +36,14 @@ WarpEvent MemoryOperations::tick_access() {
     w.knowledge.tick();
   }
   return {w.index, w.knowledge.now()};
+}
+
+// Lanes that run apart from others of their warp store for themselves.
+WarpEvent MemoryOperations::tick_store() {
+  const WarpEvent event = tick_access();
+  WarpState& w = *current_;
+  if (w.groups.size() > 1) w.knowledge.lanes().store_apart(event.event, w.groups.front().at.lanes);
+  return event;
 }
 
 // A read of a word that holds, or held, the address that an alloc returned.
@@ -124,11 +133,11 @@ uint32_t MemoryOperations::note_slot_write(uint32_t address, unsigned bytes) {
   return overwrote;
 }
 
-void MemoryOperations::store_shared(uint64_t generic, unsigned bytes, const Value* value) {
+void MemoryOperations::store_shared(uint64_t generic, unsigned bytes, const Value* value, uint32_t lanes) {
   const auto address = static_cast<uint32_t>(generic);
   SharedWord word;
   word.bytes = bytes;
-  word.writer = tick_access();
+  word.writer = tick_store();
   word.instruction = here();
   state_.changes.word = true;
   ++state_.writes;
@@ -146,7 +155,8 @@ void MemoryOperations::store_shared(uint64_t generic, unsigned bytes, const Valu
     word.knowledge = step_knowledge_;
     state_.words.put(address, std::move(word));
   }
-  state_.stored.set(address, bytes, {event.warp, event.event, here()});
+  state_.stored.set(address, bytes, LastStore::by_lanes(event, here(), lanes));
+  overwrite_operands(scene_, {*current_, here()}, address, address + bytes);
 }
 
 // Each lane stores another unknown at another place: data. Mostly no word is near that it might overwrite.
@@ -158,18 +168,24 @@ void MemoryOperations::store_data(const Value& where, uint32_t lanes, unsigned b
   if (state_.words.any_near(low, high + bytes)) {
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       const uint64_t address = where.number + offsets[static_cast<size_t>(std::countr_zero(rest))];
-      store_shared(static_cast<uint32_t>(address), bytes, nullptr);
+      store_shared(static_cast<uint32_t>(address), bytes, nullptr, rest & (~rest + 1));
     }
     return;
   }
-  const WarpEvent event = tick_access();
+  const WarpEvent event = tick_store();
   state_.changes.word = true;
   ++state_.writes;
   constexpr uint32_t kBytes = LastStores::kBytes;
   const auto number = static_cast<uint32_t>(where.number);
-  const LastStore store{event.warp, event.event, here()};
-  for (uint32_t block : scene_.facts.store_blocks.of(offsets, where.table, lanes, number % kBytes, bytes))
-    state_.stored.set_block(number / kBytes + block, store);
+  const LastStore store = LastStore::by_lanes(event, here(), lanes);
+  const std::span<const uint32_t> blocks =
+      scene_.facts.store_blocks.of(offsets, where.table, lanes, number % kBytes, bytes);
+  for (uint32_t block : blocks) state_.stored.set_block(number / kBytes + block, store);
+  if (!state_.operand_reads.any_in(low, high + bytes)) return;
+  for (uint32_t block : blocks) {
+    const uint32_t begin = (number / kBytes + block) * kBytes;
+    overwrite_operands(scene_, {*current_, here()}, begin, begin + kBytes);
+  }
 }
 
 Value MemoryOperations::load_global(const Value& address, unsigned index, unsigned width) {

@@ -29,13 +29,14 @@ public:
 
   // CommonMemory
   value::Value load_shared(uint64_t generic, unsigned bytes, bool polls) override;
-  void store_shared(uint64_t generic, unsigned bytes, const value::Value* value) override;
+  void store_shared(uint64_t generic, unsigned bytes, const value::Value* value, uint32_t lanes) override;
   void store_data(const value::Value& where, uint32_t lanes, unsigned bytes) override;
   value::Value load_global(const value::Value& address, unsigned index, unsigned width) override;
 
 private:
   uint32_t here() const { return scene_.instruction_of(current_->step); }
   WarpEvent tick_access();
+  WarpEvent tick_store();
   void note_slot_read(SharedWord& word);
   uint32_t note_slot_write(uint32_t address, unsigned bytes);
   value::Value unknown_word(uint32_t address, unsigned bytes, bool partly_known);

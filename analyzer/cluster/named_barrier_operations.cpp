@@ -72,6 +72,7 @@ Outcome BarrierOperations::named(Execution& e) {
   b.arrived += e.meaning.aligned ? value::kLanes : static_cast<uint32_t>(std::popcount(e.lanes));
   if (b.arriving.any.size() == 0) b.arriving = Knowledge(state_.warps.size());
   b.arriving.join(e.warp.knowledge.hand_on());
+  e.warp.knowledge.lanes().arrive(e.warp.knowledge.now(), e.lanes, e.instruction());
   state_.tensor_memory.note_arrival(e.warp, e.instruction());
   scene_.log.add_line(e.warp.id, e.instruction(), [&, id = id] { return "barrier " + std::to_string(id); });
   scene_.log.count_decided();
@@ -108,6 +109,7 @@ Outcome BarrierOperations::cluster(Execution& e) {
       w.knowledge.tick();
       if (b.arriving.any.size() == 0) b.arriving = Knowledge(state_.warps.size());
       w.cluster_arrived |= e.lanes;
+      w.knowledge.lanes().arrive(w.knowledge.now(), e.lanes, e.instruction());
       if (e.meaning.relaxed) b.relaxed_arrive = e.instruction();
       b.arriving.join(w.knowledge.hand_on(e.meaning.relaxed));
       release_inits_by_arrival(scene_, e);

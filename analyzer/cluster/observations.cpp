@@ -83,6 +83,10 @@ struct Fields {
   Key operator()(const SplitFree& f) const { return {f.early.instruction, f.late, parity(f.early)}; }
   Key operator()(const OneSidedPair& p) const { return {p.site.instruction, parity(p.site)}; }
   Key operator()(const UnfencedOperand& o) const { return {o.read.instruction, o.store.instruction, parity(o.read)}; }
+  Key operator()(const OperandRace& r) const {
+    return {r.read.instruction, r.write.instruction, static_cast<uint32_t>(r.kind),
+            bits(r.ordered, parity(r.read) != 0), r.release};
+  }
   Key operator()(const Arrival& a) const {
     return {a.arrival.instruction, a.init, bits(a.knows_last_round, a.more_than_pending, parity(a.arrival) != 0),
             (a.arrival.warp.rank << 8) | a.barrier_rank};

@@ -242,6 +242,21 @@ struct UnfencedOperand {
   Site store;
 };
 
+// Bytes of shared memory that an mma or cp reads, and something that writes them, which are not in order.
+struct OperandRace {
+  enum class Kind : uint8_t {
+    kOverwritten,   // written while the operation, which came first, may still read
+    kCopyUnseen,    // read before the copy that brings them was seen to be complete
+    kStoreUnseen,   // read with no order between the store and the read
+    kStoreNotHeld,  // handed over by `release` of other lanes than those that store, which are not joined
+  };
+  Kind kind = Kind::kOverwritten;
+  Site read;
+  Site write;
+  uint32_t release = kNone;  // kStoreNotHeld: instruction
+  bool ordered = false;      // kOverwritten: the writer knows that the operation was issued
+};
+
 // Arrivals on an mbarrier that do not fit its round.
 struct Arrival {
   Site arrival;
@@ -350,7 +365,7 @@ struct LateReach {
 using Observation =
     std::variant<AccessPair, FreePair, StrayAccess, FreedAccess, UnwrittenRead, SlotRace, AllocRequest, AllocPair,
                  LateAlloc, RepeatedAlloc, BlockedAlloc, Free, LeftAllocated, PermitKept, ManyIssuers, CommitMask,
-                 DoubleIssue, EarlyReach, UnjoinedFree, SplitFree, OneSidedPair, UnfencedOperand, Arrival,
+                 DoubleIssue, EarlyReach, UnjoinedFree, SplitFree, OneSidedPair, UnfencedOperand, OperandRace, Arrival,
                  MbarrierMisuse, OvertakenWait, ParityOutOfRange, BytesDiffer, Hang, OperationInFlight, LateReach>;
 
 // An observation with the part of its scenario that came before it.

@@ -17,6 +17,7 @@
 #include "analyzer/cluster/last_stores.h"
 #include "analyzer/cluster/model.h"
 #include "analyzer/cluster/observation_log.h"
+#include "analyzer/cluster/operand_memory.h"
 #include "analyzer/cluster/shared_words.h"
 #include "analyzer/cluster/tensor_memory.h"
 #include "analyzer/cluster/warp_state.h"
@@ -42,6 +43,8 @@ struct AsyncArrival {
   // arrived, nothing holds up those behind it.
   CommitNumber commit;
   std::optional<uint64_t> size;  // kCopy: bytes that it brings to each target, where that is known
+  // OperandCopies: of a copy by target; of an arrival of cp.async those that its threads had asked for.
+  std::vector<uint32_t> brings;
 };
 
 // Something that reaches another CTA: an arrival on its mbarrier, or a copy into its shared memory.
@@ -122,7 +125,9 @@ struct RunState {
   DecisionState decisions;
   GlobalWords globals;
   SharedWords words;
-  LastStores stored;  // by ordinary stores to shared memory
+  LastStores stored;  // to shared memory
+  OperandCopies copies;
+  OperandReads operand_reads;
   Mbarriers mbarriers;
   NamedBarriers named;
   ClusterBarrier cluster;

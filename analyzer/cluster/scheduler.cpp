@@ -178,6 +178,8 @@ bool Scheduler::run_step(WarpState& w, warp::Machine& machine) {
       break;
   }
   const program::Meaning& meaning = machine.meaning(step);
+  if (meaning.joins_lanes && (machine.active | w.exited) == machine.existing())
+    w.knowledge.lanes().join(w.knowledge.now());
   if (is_plain(meaning)) {
     machine.execute(step, w.step);
     if (state_.changes.word) wake();

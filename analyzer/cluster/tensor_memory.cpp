@@ -96,6 +96,7 @@ void TensorMemory::touch(const WarpState& w, uint32_t operation, const Kind& kin
   access.role = kind.role;
   access.reads = kind.reads;
   access.writes = kind.writes;
+  access.halves = where.half_windows;
   accesses_.push_back(access);
   log.count(1, where.at.known ? 1 : 0);
   if (!where.at.known) return;
@@ -174,14 +175,21 @@ bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const R
   };
   columns_[where.rank].each(where.at.column, where.at.column + where.columns, [&](Column& column) {
     any_written = any_written || (column.written & where.half_windows) != 0;
-    if (is_complete_write(column.last_write) || is_complete_write(column.older_write)) accesses_[id].saw_a_write = true;
+    for (uint32_t write : {column.last_write, column.older_write}) {
+      if (!is_complete_write(write)) continue;
+      accesses_[id].saw_a_write = true;
+      accesses_[id].saw_halves |= accesses_[write].halves;
+    }
+    const auto is_older_write = [&](uint32_t access, const Touch& t) {
+      return access != t.access && is_complete_write(access) && (accesses_[access].halves & t.halves) != 0;
+    };
     for (const Touch& t : column.touches) {
       Access& earlier = accesses_[t.access];
+      if (earlier.writes && is_complete_write(t.access)) accesses_[id].saw_halves |= t.halves;
       if ((t.halves & where.half_windows) == 0 || earlier.held_against == id) continue;
       earlier.held_against = id;
       if (earlier.operation == accesses_[id].operation || (!earlier.writes && !accesses_[id].writes)) continue;
-      const bool knows_older = (column.last_write != t.access && is_complete_write(column.last_write)) ||
-                               (column.older_write != t.access && is_complete_write(column.older_write));
+      const bool knows_older = is_older_write(column.last_write, t) || is_older_write(column.older_write, t);
       hold_against(w, t.access, id, where.rank, knows_older, log);
     }
   });
@@ -276,7 +284,7 @@ void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_
   pair.order.pipelined = pipelined;
   pair.first_of_run = a.first_of_run;
   pair.within_cta = a.id.rank == x.id.rank && rank == x.id.rank;
-  pair.earlier_saw_a_write = earlier.saw_a_write;
+  pair.earlier_saw_a_write = earlier.saw_a_write && (earlier.saw_halves & later.halves) != 0;
   pair.later_knows_older_write = knows_older;
   pair.relaxed_wait = w.last_relaxed_wait;
   if (pair.earlier.is_load() && !complete && pair.order.issued) pair.release = release_of(w, earlier.operation);

@@ -55,7 +55,9 @@ struct Access {
   uint32_t operation = 0;
   ptx::TmemRole role = ptx::TmemRole::kData;
   bool reads = false, writes = false;
+  uint8_t halves = 0;          // half windows that it touches
   bool saw_a_write = false;    // of a read: a write of these columns was known to be complete
+  uint8_t saw_halves = 0;      // and the half windows of such writes
   bool write_follows = false;  // of a read of what nothing has written: a write that is not ordered with it comes later
   uint32_t held_against = UINT32_MAX;  // the access that it was last held against
 };

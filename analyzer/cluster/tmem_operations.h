@@ -54,8 +54,7 @@ private:
   void note_trend(const Execution& e, const TmemPlace& at);
   void reach_peer(const Execution& e);
   void note_pair_issuer(const Execution& e);
-  void check_operands(Execution& e);
-  void check_operand(const Execution& e, const value::Value& descriptor);
+  void read_operands(Execution& e, uint32_t operation, const std::optional<uint32_t>& idesc);
   bool accumulates(const Execution& e);
   CommitNumber last_covering(const Site& site, uint32_t lane, CommitNumber number) const;
   std::optional<std::vector<uint32_t>> commit_targets(const Execution& e, uint32_t target, Outcome* open);

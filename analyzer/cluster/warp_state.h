@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/cluster/clock.h"
+#include "analyzer/cluster/lane_order.h"
 #include "analyzer/cluster/observations.h"
 #include "analyzer/program/program.h"
 #include "analyzer/value/value.h"
@@ -36,6 +37,7 @@ public:
 
   // The warp has waited for what others handed on. A relaxed wait gives the fenced level to the next fence only.
   void learn(const Knowledge& from, bool relaxed = false) {
+    lanes_.learn(from.any.event(self_), now());
     known_.any.join(from.any);
     (relaxed ? after_fence_ : known_).fenced.join(from.fenced);
     after_fence_.strict.join(from.strict);
@@ -60,6 +62,8 @@ public:
   }
 
   const Knowledge& levels() const { return known_; }
+  LaneOrder& lanes() { return lanes_; }
+  const LaneOrder& lanes() const { return lanes_; }
   // All clocks that the warp has: what it knows, and what its next fence and arrival go by.
   template <typename F>
   void each_level(F&& f) const {
@@ -74,7 +78,8 @@ private:
   uint32_t self_ = 0;
   Knowledge known_;
   Knowledge before_fence_;  // its fenced and strict levels at the last tcgen05.fence::before_thread_sync
-  Knowledge after_fence_;   // the levels that wait for the next tcgen05.fence::after_thread_sync
+  LaneOrder lanes_;
+  Knowledge after_fence_;  // the levels that wait for the next tcgen05.fence::after_thread_sync
 };
 
 // What a warp, or a group of its lanes, waits for.
@@ -166,6 +171,21 @@ struct AskedPhase {
 struct ProxyFence {
   uint32_t event = 0;
   Clock known;
+  uint32_t lanes = 0;   // that executed it
+  uint32_t joined = 0;  // the last event of its warp of which they know what the other lanes did
+
+  // Whether a store lies before it, for the lanes that execute it.
+  bool covers(uint32_t self, uint32_t warp, uint32_t store, uint32_t by) const {
+    if (warp != self) return known.knows(warp, store);
+    return store <= event && (store <= joined || (by & ~lanes) == 0);
+  }
+};
+
+// cp.async of a warp that it has not waited for.
+struct PendingCopy {
+  uint32_t copy = 0;  // OperandCopies
+  uint32_t lanes = 0;
+  uint32_t group = kNone;  // WarpState::copy_groups when it was committed; kNone: it was not yet
 };
 
 struct WarpState {
@@ -209,6 +229,11 @@ struct WarpState {
   std::vector<uint32_t> uncommitted;    // that no commit follows yet
   std::deque<ProxyFence> proxy_fences;  // the last ones
   uint32_t forgotten_fence = 0;         // the event of the first one before those; 0: there is none
+
+  // --- cp.async ---
+  std::vector<PendingCopy> copies;  // not waited for
+  uint32_t copy_groups = 0;         // how many it has committed
+  bool copy_is_open = false;        // the last one of `copies` takes in what the same lanes copy next
 };
 
 }  // namespace tmemlint::cluster

@@ -221,6 +221,13 @@ bool decode_barrier(Meaning& m, const Opcode& opcode) {
   return true;
 }
 
+Copy::Group group_of(const Opcode& opcode) {
+  if (opcode.has("commit_group")) return Copy::Group::kCommit;
+  if (opcode.has("wait_group")) return Copy::Group::kWait;
+  if (opcode.has("wait_all")) return Copy::Group::kWaitAll;
+  return Copy::Group::kMember;
+}
+
 Copy copy_of(const Opcode& opcode, const Types& types) {
   auto any = [&](std::string_view part) { return opcode.text.find(part) != std::string_view::npos; };
   Copy copy;
@@ -230,6 +237,7 @@ Copy copy_of(const Opcode& opcode, const Types& types) {
   copy.sized = opcode.root == "cp" && any(".bulk") && !any("tensor");
   copy.launch_control = opcode.root == "clusterlaunchcontrol";
   if (copy.launch_control) copy.bytes = 16;
+  if (opcode.root == "cp" && !opcode.has("bulk")) copy.group = group_of(opcode);
   if (opcode.root == "st") {
     const unsigned elements = opcode.has("v2") ? 2 : (opcode.has("v4") ? 4 : 1);
     copy.bytes = static_cast<uint8_t>(elements * (ptx::bits(types.last()) == 64 ? 8 : 4));
@@ -384,6 +392,8 @@ bool decode_lanes(Meaning& m, const Opcode& opcode) {
 void decode_order(Meaning& m, const Opcode& opcode) {
   const std::string_view root = opcode.root;
   m.aligned = root == "bar" || opcode.has("aligned");
+  // An arrival at a barrier waits for no other lane.
+  m.joins_lanes = (m.aligned || opcode.has("sync")) && !opcode.has("arrive");
   m.may_leave_cta = root == "mapa" || opcode.text.find("cluster") != std::string_view::npos ||
                     opcode.text.find("cta_group::2") != std::string_view::npos;
   m.memory_fence = root == "membar" || (root == "fence" && (opcode.has("acq_rel") || opcode.has("sc")));

@@ -87,6 +87,8 @@ struct Copy {
   bool launch_control = false;  // clusterlaunchcontrol.try_cancel, which writes its answer
   uint8_t bytes = 0;            // that it writes; 0 where the spelling does not say
   bool sized = false;           // the operand behind its two addresses says how many
+  // cp.async that is no bulk copy: completes in groups of its thread.
+  enum class Group : uint8_t { kNone, kMember, kCommit, kWait, kWaitAll } group = Group::kNone;
 };
 
 // A field means something only for the actions that are named beside it.
@@ -140,6 +142,7 @@ struct Meaning {
   bool cluster_scope = false;  // kMbarrier: the scope that is written is the cluster
   bool no_increment = false;   // MbarrierAction::kAsyncArrive: the pending count is not raised for it (.noinc)
   bool aligned = false;        // all lanes of a warp execute it together
+  bool joins_lanes = false;    // all lanes that execute it wait for each other: .sync, .aligned
   bool may_leave_cta = false;  // may name another CTA of the cluster, or be about all of them
 
   // A tcgen05.ld or ld.red, whose registers are written some time later.

@@ -596,4 +596,29 @@ MmaShape mma_shape(uint32_t idesc, const Form& form) {
   return out;
 }
 
+MatrixRows matrix_rows(uint64_t descriptor, std::optional<uint32_t> idesc, const Form& form, bool is_b) {
+  struct Mode {
+    uint32_t number, pitch, swizzle;
+  };
+  constexpr Mode kModes[] = {{0, 16, 0}, {2, 128, 7}, {4, 64, 3}, {6, 32, 1}};
+  const auto mode = std::find_if(std::begin(kModes), std::end(kModes),
+                                 [&](const Mode& m) { return m.number == extract(descriptor, 61, 63); });
+  MatrixRows out;
+  out.start = matrix_start(descriptor);
+  if (mode == std::end(kModes)) return out;
+  out.pitch = mode->pitch;
+  out.swizzle = mode->swizzle;
+  out.group = static_cast<uint32_t>(extract(descriptor, 32, 45) << 4);
+  if (!idesc) return out;
+  const unsigned transposed = is_b ? 16 : 15;
+  const bool k_major = is_four_bit(form.kind) || extract(*idesc, transposed, transposed) == 0;
+  const bool based = extract(descriptor, 49, 51) != 0;
+  if (!k_major || based) return out;
+  const MmaShape shape = mma_shape(*idesc, form);
+  // The CTAs of a pair have half of the rows each.
+  const uint32_t rows = (is_b ? shape.n : shape.m) / (form.cta_group == 2 ? 2 : 1);
+  if (rows <= 8 || out.group >= 8 * out.pitch) out.count = rows;
+  return out;
+}
+
 }  // namespace tmemlint::ptx

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,5 +59,20 @@ MmaShape mma_shape(uint32_t idesc, const Form& form);
 constexpr uint32_t matrix_start(uint64_t descriptor) {
   return static_cast<uint32_t>((descriptor & 0x3fff) << 4);
 }
+
+// Where the rows of a matrix in shared memory are, as far as its descriptor says: K-major ones, in groups of 8 rows
+// (9.7.16.5.1, 9.7.16.4.1). Each row's first 16 bytes are read.
+struct MatrixRows {
+  uint32_t count = 0;             // 0: not known
+  uint32_t start = 0, group = 0;  // bytes
+  uint32_t pitch = 0;             // bytes that one row takes, of one K-major or MN-major column; 0: not known
+  uint32_t swizzle = 0;           // of the address: as many bits from bit 7 on are exchanged with those from bit 4 on
+
+  uint32_t begin_of(uint32_t row) const {
+    const uint32_t plain = start + row / 8 * group + row % 8 * pitch;
+    return plain ^ (((plain >> 7) & swizzle) << 4);
+  }
+};
+MatrixRows matrix_rows(uint64_t descriptor, std::optional<uint32_t> idesc, const Form& form, bool is_b);
 
 }  // namespace tmemlint::ptx

@@ -84,7 +84,7 @@ constexpr TmemAccess kMatrices[] = {
 // --- shared memory ---
 
 constexpr SharedRead kCopySource[] = {{&Roles::descriptor}};
-constexpr SharedRead kMatrixSources[] = {{&Roles::a, /*unless_in_brackets=*/true}, {&Roles::b}};
+constexpr SharedRead kMatrixSources[] = {{&Roles::a, /*unless_in_brackets=*/true}, {&Roles::b, false, /*is_b=*/true}};
 
 // --- registers ---
 

@@ -88,6 +88,7 @@ struct TmemAccess {
 struct SharedRead {
   OperandRole descriptor;
   bool unless_in_brackets = false;  // A of an mma
+  bool is_b = false;                // B of an mma
 };
 
 enum class Blocks : uint8_t {

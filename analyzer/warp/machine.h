@@ -48,7 +48,7 @@ public:
   // `polls`: the load may see what other threads write meanwhile (volatile, relaxed, acquire).
   virtual Value load_shared(uint64_t address, unsigned bytes, bool polls) = 0;
   // A word that the executing lanes write; nothing when they write another value each, or one that is not known.
-  virtual void store_shared(uint64_t address, unsigned bytes, const Value* value) = 0;
+  virtual void store_shared(uint64_t address, unsigned bytes, const Value* value, uint32_t lanes) = 0;
   // Another word in each of the lanes, none of them known, each at an address of its own.
   virtual void store_data(const Value& where, uint32_t lanes, unsigned bytes) = 0;
   // A word of global memory at an address that is the same in all executing lanes.

@@ -75,11 +75,11 @@ private:
   void to_common(const Value& value) {
     if (same_place_) {
       if (!terms_.uniform(value, lanes_)) {
-        machine_.common->store_shared(at_, bytes_, nullptr);  // which of them stays there is not known
+        machine_.common->store_shared(at_, bytes_, nullptr, lanes_);  // which of them stays there is not known
         return;
       }
       const Value one = machine_.of_lane(value, first_lane(lanes_), std::min(64u, width()));
-      machine_.common->store_shared(at_, bytes_, &one);
+      machine_.common->store_shared(at_, bytes_, &one, lanes_);
       return;
     }
     if (holds_data(terms_, value, lanes_)) {
@@ -90,7 +90,7 @@ private:
       const unsigned l = first_lane(rest);
       const Value one = terms_.lane(value, l);
       const bool known = one.base == 0 || terms_[one.base].uniformity != Uniformity::kLane;
-      machine_.common->store_shared(terms_.number_in(address_, l), bytes_, known ? &one : nullptr);
+      machine_.common->store_shared(terms_.number_in(address_, l), bytes_, known ? &one : nullptr, 1u << l);
     }
   }
 
