@@ -58,8 +58,7 @@ Judgement judge_unordered(const AccessPair& p) {
     return {Disorder::kUnordered, Blamed::kFirstOfRun};
   if (p.earlier.by_commit() && !p.later.by_commit()) return {Disorder::kNotComplete, Blamed::kLater};
   if (p.earlier.by_commit() && p.later.by_commit() && p.within_cta) return {Disorder::kOverlap, Blamed::kLater};
-  // It reads what nobody is known to have written before.
-  return {Disorder::kUnordered, Blamed::kLater, p.earlier.writes && p.later.reads};
+  return {Disorder::kUnordered, Blamed::kLater};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr Precedence kTable[] = {
     {Kind::kDeallocSize, kYields, Kind::kAllocSize, End::kOther, End::kAt, false,
      "a size that was rounded up in the alloc alone was meant to be one number"},
     {Kind::kUnordered, kYields, Kind::kNotComplete, End::kBoth, End::kBoth, true,
-     "who waits for the completion of an operation comes after it"},
+     "who waits for the completion of an operation comes after it", true},
     {Kind::kNotComplete, kYields, Kind::kUnordered, End::kBoth, End::kBoth, true,
      "what reads before anything is there should wait for the write, in later rounds too", true},
     {Kind::kOperandOverwritten, kYields, Kind::kOperandEarly, End::kBoth, End::kBoth, false,

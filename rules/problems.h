@@ -101,9 +101,9 @@ struct Problem {
   uint32_t at = kNone, other = kNone;  // Module::instructions, as listed at ProblemKind
   cluster::WarpId warp;                // that the finding is about
   cluster::WarpId other_warp;          // the other one that it is about
-  bool certain = false;                // kNotComplete, kUnordered: Judgement::certain; kOperandOverwritten: OperandRace::ordered
-  bool zero_trips = false;             // kUninitialized: shown only with a loop that writes the columns run no time
-  unsigned scenarios = 0;              // kNeverFreed: how many there are
+  bool certain = false;     // kNotComplete, kUnordered: Judgement::certain; kOperandOverwritten: OperandRace::ordered
+  bool zero_trips = false;  // kUninitialized: shown only with a loop that writes the columns run no time
+  unsigned scenarios = 0;   // kNeverFreed: how many there are
   // What shows it; null for kCommitUnwaited and kNeverFreed, which take all scenarios.
   const cluster::Observed* shown_by = nullptr;
   std::span<const cluster::Decision> decisions;  // of the scenario that shows it, up to there

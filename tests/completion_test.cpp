@@ -77,7 +77,7 @@ TEST(Late, TwoHazardsOfOneLoopAreTwoFindings) {
   };
   EXPECT_THAT(said(kernel(join(), wait("full", "%r21"))), IsEmpty());
   const std::vector<std::string> both = said(kernel("", ""));
-  EXPECT_THAT(both, Contains("error tmem-handoff-race @store"));
+  EXPECT_THAT(both, Contains("error tmem-handoff-race @mma"));
   EXPECT_THAT(both, Contains("error tmem-mma-completion @store"));
 }
 

@@ -42,27 +42,20 @@ TEST(OperandRace, AStoreOfAnotherWarpIsOrderedBeforeTheMma) {
 
 TEST(OperandRace, AnArriveOfTheIssuerDoesNotGiveTheOperandBack) {
   auto given_back_by = [](const std::string& barrier) {
-    return ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) + where("%w1", fill()) + join() +
-                      where("%w0", elected(mma("%ta", "%no") + commit("full") +
-                                           "mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
-                      where("%w1", wait(barrier, "0") + fill(" // @again")) + wait("full", "0") + kConsume + end(128));
+    return ptx_kernel(
+        begin(128, init("full", 1) + init("empty", 1)) + where("%w1", fill()) + join() +
+        where("%w0", elected(mma("%ta", "%no") + commit("full") + "mbarrier.arrive.shared::cta.b64 _, [empty];\n")) +
+        where("%w1", wait(barrier, "0") + fill(" // @again")) + wait("full", "0") + kConsume + end(128));
   };
   EXPECT_THAT(said(given_back_by("full")), IsEmpty());
   EXPECT_THAT(said(given_back_by("empty")), ElementsAre("error tmem-operand-race @again"));
 }
 
 TEST(OperandRace, ACopyIsCompleteWhenItsPhaseWasSeen) {
-  auto kernel_with = [](const std::string& to, const std::string& seen) {
-    return ptx_kernel(begin(128, init("full", 1) + init("empty", 1) + init("ring", 1)) +
-                      where("%w0", elected(announce("empty") + announce("ring") + copy_to(to) +
-                                           copy_to("empty") + seen + mma("%ta", "%no", " // @mma") + commit("full"))) +
-                      wait("full", "0") + kConsume + end(128));
-  };
-  (void)kernel_with;
   auto simple = [](const std::string& seen) {
     return ptx_kernel(begin(128, init("full", 1) + init("empty", 1)) +
-                      where("%w0", elected(announce("empty") + copy_to("empty") + seen +
-                                           mma("%ta", "%no", " // @mma") + commit("full"))) +
+                      where("%w0", elected(announce("empty") + copy_to("empty") + seen + mma("%ta", "%no", " // @mma") +
+                                           commit("full"))) +
                       wait("full", "0") + kConsume + end(128));
   };
   EXPECT_THAT(said(simple(wait("empty", "0"))), IsEmpty());
@@ -118,9 +111,10 @@ TEST(OperandRace, AnArriveStandsForTheLanesThatAreTogether) {
 TEST(OperandRace, AProxyFenceCoversTheLanesThatExecuteIt) {
   auto kernel_with = [](const std::string& before, const std::string& guard) {
     return ptx_kernel(begin(128, init("full", 1)) +
-                      where("%w1", "mov.u32 %r40, tile_a;\nmad.lo.u32 %r40, %l, 4, %r40;\nst.shared.b32 [%r40], %t;\n"
-                                   "setp.eq.u32 %p2, %l, 0;\n" +
-                                       before + guard + "fence.proxy.async.shared::cta;\n") +
+                      where("%w1",
+                            "mov.u32 %r40, tile_a;\nmad.lo.u32 %r40, %l, 4, %r40;\nst.shared.b32 [%r40], %t;\n"
+                            "setp.eq.u32 %p2, %l, 0;\n" +
+                                before + guard + "fence.proxy.async.shared::cta;\n") +
                       join() + produce() + wait("full", "0") + kConsume + end(128));
   };
   EXPECT_THAT(said(kernel_with("", "")), IsEmpty());
@@ -129,7 +123,10 @@ TEST(OperandRace, AProxyFenceCoversTheLanesThatExecuteIt) {
 }
 
 TEST(MatrixRows, FollowTheSwizzleOfAKMajorMatrix) {
-  const ptx::Form form = ptx::decode(ptx::Opcode("tcgen05.mma.cta_group::1.kind::f16"));
+  ptx::Form form;
+  form.op = ptx::Tcgen05::kMma;
+  form.kind = ptx::MmaKind::kF16;
+  form.cta_group = 1;
   constexpr uint32_t kPlain = 0x08200490;  // M = 128, N = 128, both K-major
   const ptx::MatrixRows a = ptx::matrix_rows(0x4000404000010040, kPlain, form, false);
   EXPECT_EQ(a.count, 128u);

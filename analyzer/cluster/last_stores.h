@@ -20,9 +20,7 @@
 namespace tmemlint::cluster {
 
 struct LastStore {
-  static constexpr uint32_t kNobody = 0xffff;
-
-  uint16_t warp = kNobody;
+  uint16_t warp = UINT16_MAX;
   bool is_copy = false;
   uint32_t event = 0, instruction = ptx::kNone;
   uint32_t lanes = 0;  // that stored; of a copy: its number among OperandCopies
@@ -33,7 +31,7 @@ struct LastStore {
   static LastStore by_copy(const WarpEvent& event, uint32_t instruction, uint32_t copy) {
     return {static_cast<uint16_t>(event.warp), true, event.event, instruction, copy};
   }
-  bool anybody() const { return warp != kNobody; }
+  bool anybody() const { return warp != UINT16_MAX; }
   uint32_t copy() const { return lanes; }
 };
 

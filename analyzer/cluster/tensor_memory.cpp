@@ -180,16 +180,14 @@ bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const R
       accesses_[id].saw_a_write = true;
       accesses_[id].saw_halves |= accesses_[write].halves;
     }
-    const auto is_older_write = [&](uint32_t access, const Touch& t) {
-      return access != t.access && is_complete_write(access) && (accesses_[access].halves & t.halves) != 0;
-    };
     for (const Touch& t : column.touches) {
       Access& earlier = accesses_[t.access];
       if (earlier.writes && is_complete_write(t.access)) accesses_[id].saw_halves |= t.halves;
       if ((t.halves & where.half_windows) == 0 || earlier.held_against == id) continue;
       earlier.held_against = id;
       if (earlier.operation == accesses_[id].operation || (!earlier.writes && !accesses_[id].writes)) continue;
-      const bool knows_older = is_older_write(column.last_write, t) || is_older_write(column.older_write, t);
+      const bool knows_older = (column.last_write != t.access && is_complete_write(column.last_write)) ||
+                               (column.older_write != t.access && is_complete_write(column.older_write));
       hold_against(w, t.access, id, where.rank, knows_older, log);
     }
   });
