@@ -13,6 +13,8 @@ using program::Arg;
 
 namespace {
 
+// No matrix starts behind so many bytes of a CTA.
+constexpr uint64_t kMostBytes = uint64_t{1} << kernel::kRankShift;
 // Proxy fences of a warp that an operand may rely on: the last ones.
 constexpr size_t kMostProxyFences = assumptions::kProxyFences;
 
@@ -51,19 +53,19 @@ std::optional<uint64_t> CopyOperations::size_of(Execution& e) const {
 // A copy writes operands of its CTA, and with a multicast of others. Where its size is not known, its first bytes stand
 // for the rest.
 void CopyOperations::note_written(const Execution& e, AsyncArrival& a) {
-  constexpr uint32_t kBytes = LastStores::kBytes;
+  const auto bytes = static_cast<uint32_t>(std::clamp<uint64_t>(a.size.value_or(0), LastStores::kBytes, kMostBytes));
   for (uint32_t t : a.targets) {
     OperandCopy copy;
     copy.site = a.site;
     copy.begin = a.targets.size() > 1 ? in_rank(a.written, rank_of(t)) : a.written;
     // A phase that waits for what several CTAs copy may be over too early here.
     copy.traced = rank_of(t) == e.warp.id.rank && rank_of(copy.begin) == e.warp.id.rank;
-    overwrite_operands(scene_, {e.warp, e.instruction(), true}, copy.begin, copy.begin + std::max(a.bytes, kBytes));
+    overwrite_operands(scene_, {e.warp, e.instruction(), true}, copy.begin, copy.begin + bytes);
     const uint32_t begin = copy.begin;
     const uint32_t number = state_.copies.add(std::move(copy));
     a.brings.push_back(number);
-    state_.stored.set(begin, std::max(a.bytes, kBytes), LastStore::by_copy(e.event(), e.instruction(), number));
-    if (a.bytes != 0) continue;
+    state_.stored.set(begin, bytes, LastStore::by_copy(e.event(), e.instruction(), number));
+    if (a.size) continue;
     std::vector<uint32_t> events;
     events.reserve(state_.warps.size());
     for (const WarpState& w : state_.warps) events.push_back(w.knowledge.now());
