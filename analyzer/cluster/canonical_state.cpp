@@ -1,6 +1,7 @@
 #include "analyzer/cluster/canonical_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace tmemlint::cluster {
@@ -68,7 +69,7 @@ private:
 template <typename Visitor>
 class Walk {
 public:
-  Walk(const RunState& state, const program::Program& program, const std::vector<bool>& counts, Visitor& v)
+  Walk(const RunState& state, const program::Program& program, const WhatCounts& counts, Visitor& v)
       : state_(state), program_(program), counts_(counts), v_(v) {}
 
   void run() {
@@ -105,6 +106,7 @@ private:
 
   void warp(const WarpState& w) {
     v_.number(w.over ? 1 : 0);
+    rounds(w);
     v_.number(w.exited);
     v_.number(w.step);
     v_.number(w.groups.size());
@@ -133,7 +135,26 @@ private:
     }
   }
 
-  bool is_counted(uint32_t reg) const { return counts_.empty() || counts_[reg]; }
+  // How often the loops have gone round that the warp is in.
+  void rounds(const WarpState& w) {
+    if (counts_.free_loops.empty()) return;
+    const kernel::Graph& graph = *program_.graph;
+    for (const LaneGroup& g : w.groups) {
+      for (uint32_t l = graph.blocks[g.at.block].loop; l != kNone; l = graph.loops[l].parent) {
+        if (!counts_.free_loops[l]) v_.number(w.rounds[l]);
+      }
+    }
+  }
+
+  // A register's value, as far as its bits count. Of a value with an unknown part, or with lanes that differ, those
+  // below them count too: what carries from there.
+  void reg(uint32_t number, value::Value v) {
+    const uint64_t bits = counts_.bits.empty() ? ~uint64_t{0} : counts_.bits[number];
+    if (bits == 0) return;
+    const uint64_t carried = ~uint64_t{0} >> static_cast<unsigned>(std::countl_zero(bits));
+    v.number &= v.constant() ? bits : carried;
+    value(v);
+  }
 
   // The registers of the first group are the warp's, by their numbers; those of the others are by what their block
   // needs, of parked ones by their numbers too.
@@ -144,7 +165,7 @@ private:
     const bool by_number = g.in_machine || g.parked;
     const std::vector<value::Value>& registers = g.in_machine ? w.registers : g.registers;
     for (size_t n = 0; n < live.size(); ++n) {
-      if (is_counted(live[n])) value(registers[by_number ? live[n] : n]);
+      reg(live[n], registers[by_number ? live[n] : n]);
     }
     if (!g.parked) return;
     v_.number(g.parked->step);
@@ -264,14 +285,14 @@ private:
 
   const RunState& state_;
   const program::Program& program_;
-  const std::vector<bool>& counts_;
+  const WhatCounts& counts_;
   Visitor& v_;
 };
 
 }  // namespace
 
 CanonicalState canonical_state(const RunState& state, const program::Program& program,
-                               const std::vector<bool>& counts) {
+                               const WhatCounts& counts) {
   References events(state.warps.size());
   References commits(state.issuers.size());
   Collect collect(events, commits);

@@ -11,12 +11,17 @@ namespace tmemlint::cluster {
 
 // Events and commits are told by their order among those that anything in the state still refers to, operations by
 // where they are referred to, phases by their parity and by how far waits are behind. Left out is what only the past
-// has: how many steps were taken, what was observed, how the scenario has decided, rounds of loops.
-//
-// `counts`: by register, whether its value is a part of the state; empty: those of all registers that are still needed
-// are. A counter that only the end of a loop and addresses of data are computed from need not be.
+// has: how many steps were taken, what was observed, how the scenario has decided.
 using CanonicalState = std::vector<uint64_t>;
-CanonicalState canonical_state(const RunState& state, const program::Program& program,
-                               const std::vector<bool>& counts = {});
+
+// What of registers and loops is a part of the state.
+struct WhatCounts {
+  // By register: which bits of its value (program/protocol_bits.h). Empty: all, of the registers that are still needed.
+  std::vector<uint64_t> bits;
+  // By loop: whether it does not matter how often it has gone round, since something else decides when it ends. Empty:
+  // that matters of none, which is right where no warp is in a loop whose end the policy decides.
+  std::vector<bool> free_loops;
+};
+CanonicalState canonical_state(const RunState& state, const program::Program& program, const WhatCounts& counts = {});
 
 }  // namespace tmemlint::cluster

@@ -28,6 +28,7 @@ public:
     const ScenarioResult usual = run_one({});
     left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_other_trips(usual);
+    run_endless(usual);
     const Untried untried = run_flips(usual);
     note_what_was_left_out(usual, untried);
     return std::move(out_);
@@ -47,6 +48,37 @@ private:
       ScenarioResult result = run_one(p);
       if (trips == 1) after_one = std::move(result.other_trips);
     }
+  }
+
+  // Lets loops go round until the state of all warps comes back: those together whose ends the same unknowns decide. A
+  // loop that another one is part of ends before: it goes round as often as usual while the outer one is looked at.
+  void run_endless(const ScenarioResult& usual) {
+    for (const auto& [loop, chosen] : usual.chosen_loops) out_.loops[loop].rounds = chosen.rounds;
+    std::set<uint32_t> left;
+    for (const auto& [loop, chosen] : usual.chosen_loops) left.insert(loop);
+    while (!left.empty()) {
+      Policy p;
+      p.endless = together(usual, left);
+      const ScenarioResult result = run_one(p);
+      for (uint32_t loop : result.covered) {
+        out_.loops[loop].returns_after = result.returned_after;
+        left.erase(loop);
+      }
+      if (!result.covered.empty()) continue;
+      for (uint32_t loop : p.endless) left.erase(loop);
+    }
+  }
+
+  // The first one of some loops, and those of them that end by unknowns that it ends by too.
+  static std::set<uint32_t> together(const ScenarioResult& usual, const std::set<uint32_t>& loops) {
+    const std::set<uint32_t>& unknowns = usual.chosen_loops.at(*loops.begin()).unknowns;
+    std::set<uint32_t> out;
+    for (uint32_t loop : loops) {
+      const std::set<uint32_t>& others = usual.chosen_loops.at(loop).unknowns;
+      const bool shared = std::any_of(others.begin(), others.end(), [&](uint32_t u) { return unknowns.contains(u); });
+      if (shared || loop == *loops.begin()) out.insert(loop);
+    }
+    return out;
   }
 
   // What was not tried the other way.
@@ -94,6 +126,10 @@ private:
     if (out_.scenarios.empty()) {
       out_.short_of_warps = result.short_of_warps;
       out_.log = std::move(result.lines);
+    }
+    for (const auto& [loop, chosen] : result.chosen_loops) {
+      LoopCoverage& loop_coverage = out_.loops[loop];
+      loop_coverage.rounds = std::max(loop_coverage.rounds, chosen.rounds);
     }
     out_.steps += result.steps;
     spent_ += result.cost;

@@ -16,9 +16,11 @@ struct Policy {
   std::set<uint32_t> flipped;             // blocks whose branch is decided the other way than usual
   // A condition that selects a number (a term), and what it is to be.
   std::optional<std::pair<uint32_t, bool>> selection;
+  // Loops that go round until the state of all warps comes back, or so often that this is given up (Returns).
+  std::set<uint32_t> endless;
   unsigned occasions = 2;  // how often the usual scenario came to a branch that this policy decides another way
 
-  bool usual() const { return flipped.empty() && !selection && trips == Policy{}.trips; }
+  bool usual() const { return flipped.empty() && !selection && endless.empty() && trips == Policy{}.trips; }
 };
 
 // The other numbers of times that loops are let run.

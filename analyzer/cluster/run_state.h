@@ -69,6 +69,12 @@ private:
   unsigned times_ = 0, pause_ = 0;
 };
 
+// A loop whose end the policy decided.
+struct ChosenLoop {
+  std::set<uint32_t> unknowns;  // that decide how often it runs
+  uint32_t rounds = 0;          // the most that it went
+};
+
 // How the scenario has decided what is unknown, so far.
 struct DecisionState {
   explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
@@ -83,6 +89,8 @@ struct DecisionState {
   bool guessed_data = false;  // a decision was about more than parameters
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
+  std::map<uint32_t, ChosenLoop> chosen_loops;
+  bool leave_endless = false;                // Policy::endless has gone round often enough
   std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
   // The ways that branches on what is not known went, each once: block and way; and by block, as bits.
   std::vector<std::pair<uint32_t, uint8_t>> ways;

@@ -108,13 +108,16 @@ ScenarioUnderWay::ScenarioUnderWay(const ScenarioUnderWay& other)
     : policy_(other.policy_),
       state_(other.state_),
       scene_(other.scene_.facts, policy_, state_, other.scene_.footprints),
-      progress_(other.progress_) {
+      progress_(other.progress_),
+      returns_(other.returns_) {
   make_machines(scene_);
 }
 
 void ScenarioUnderWay::go_on(uint64_t budget) {
   if (progress_.over()) return;
-  progress_ = Scheduler(scene_, budget).run();
+  Scheduler scheduler(scene_, budget);
+  if (!policy_.endless.empty()) scheduler.watch(returns_);
+  progress_ = scheduler.run();
 }
 
 ScenarioResult ScenarioUnderWay::finish() {
@@ -135,6 +138,9 @@ ScenarioResult ScenarioUnderWay::finish() {
   out.choices = std::move(state_.decisions.choices);
   out.other_trips = std::move(state_.decisions.other_trips);
   out.selections = std::move(state_.decisions.selections);
+  out.chosen_loops = std::move(state_.decisions.chosen_loops);
+  out.covered = returns_.covered();
+  out.returned_after = returns_.returned_after();
   out.nothing_new = state_.decisions.nothing_new;
   out.over_budget = progress_.over_budget;
   out.asked = state_.log.asked();

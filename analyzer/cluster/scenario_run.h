@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "analyzer/cluster/joint.h"
@@ -30,6 +31,10 @@ struct ScenarioResult {
   bool nothing_new = false;  // it goes the way that the usual one does, and was not followed to its end
   bool over_budget = false;
   bool short_of_warps = false;  // it ended with waits that warps which a guessed block does not have may end
+  std::map<uint32_t, ChosenLoop> chosen_loops;
+  // Loops that are covered for any number of rounds, and after how many the state came back.
+  std::set<uint32_t> covered;
+  uint32_t returned_after = 0;
   uint64_t asked = 0, decided = 0, steps = 0, cost = 0;
 };
 
@@ -53,6 +58,7 @@ private:
   RunState state_;
   Scene scene_;
   Progress progress_;
+  LoopReturns returns_;
 };
 
 ScenarioResult run_scenario(const KernelFacts& facts, const ScenarioSetting& setting, Footprints& footprints);
