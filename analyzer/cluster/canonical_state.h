@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "analyzer/cluster/run_state.h"
 #include "analyzer/program/program.h"
+#include "analyzer/program/protocol_bits.h"
 
 namespace tmemlint::cluster {
 
@@ -16,10 +18,10 @@ using CanonicalState = std::vector<uint64_t>;
 
 // What of registers and loops is a part of the state.
 struct WhatCounts {
-  // By register: which bits of its value (program/protocol_bits.h). Empty: all, of the registers that are still needed.
-  std::vector<uint64_t> bits;
-  // By loop: whether it does not matter how often it has gone round, since something else decides when it ends. Empty:
-  // that matters of none, which is right where no warp is in a loop whose end the policy decides.
+  // Which bits of the values of registers. Null: all, of the registers that are needed where each warp's block begins.
+  std::shared_ptr<program::ProtocolBits> bits;
+  value::Terms* terms = nullptr;  // with bits: those of the run
+  // By loop: whether it does not matter how often it has gone round although the policy decides when it ends.
   std::vector<bool> free_loops;
 };
 CanonicalState canonical_state(const RunState& state, const program::Program& program, const WhatCounts& counts = {});

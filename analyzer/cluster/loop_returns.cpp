@@ -18,7 +18,7 @@ bool LoopReturns::is_due(const WarpState& w, const Policy& policy, const kernel:
   if (returned_after_ != 0 || w.over || w.groups.empty()) return false;
   const LaneGroup& front = w.groups.front();
   const uint32_t loop = warp::headed(graph, front.at.block);
-  if (loop == kNone || !policy.endless.contains(loop) || !front.at.again) return false;
+  if (loop == kNone || !policy.endless.contains(loop) || w.rounds[loop] == 0) return false;
   return warp_ == kNone || (warp_ == w.index && loop_ == loop);
 }
 
@@ -35,13 +35,13 @@ void LoopReturns::look(uint32_t warp, RunState& state, const Policy& policy, con
       counts_.free_loops[loop] = true;
       free_blocks[facts.branches.loop_end(loop).block] = true;
     }
-    counts_.bits = program::protocol_bits(program, free_blocks);
+    counts_.terms = facts.kernel.terms.get();
+    counts_.bits = std::make_shared<program::ProtocolBits>(program, std::move(free_blocks));
   }
   Round now;
   now.state = canonical_state(state, program, counts_);
   for (const WarpState& w : state.warps) now.rounds.push_back(w.rounds);
-  const auto before =
-      std::find_if(seen_.rbegin(), seen_.rend(), [&](const Round& r) { return r.state == now.state; });
+  const auto before = std::find_if(seen_.rbegin(), seen_.rend(), [&](const Round& r) { return r.state == now.state; });
   if (before != seen_.rend()) {
     returned_after_ = static_cast<uint32_t>(seen_.size() + 1);
     for (uint32_t loop : policy.endless) {

@@ -90,8 +90,8 @@ struct DecisionState {
   std::map<uint32_t, unsigned> choices;      // blocks whose branch the policy decided, and how often; no ends of loops
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
   std::map<uint32_t, ChosenLoop> chosen_loops;
-  bool leave_endless = false;                // Policy::endless has gone round often enough
-  std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
+  bool leave_endless = false;           // Policy::endless has gone round often enough
+  std::map<uint32_t, bool> selections;  // conditions on parameters that select a number, as they were decided
   // The ways that branches on what is not known went, each once: block and way; and by block, as bits.
   std::vector<std::pair<uint32_t, uint8_t>> ways;
   std::vector<uint8_t> went;
