@@ -26,9 +26,10 @@ public:
 
   Joint run() {
     const ScenarioResult usual = run_one({});
-    left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
-    run_other_trips(usual);
+    left_ = usual.chosen_loops.size() + usual.other_trips.size() +
+            std::min(usual.choices.size() + usual.selections.size(), kMostFlips);
     run_endless(usual);
+    run_other_trips(usual);
     const Untried untried = run_flips(usual);
     note_what_was_left_out(usual, untried);
     return std::move(out_);
@@ -41,6 +42,8 @@ private:
     for (uint32_t trips : kOtherTrips) {
       const auto occasions = usual.other_trips.find(trips);
       if (occasions == usual.other_trips.end() || (trips == 0 && !after_one.contains(0))) continue;
+      // Where the state of all warps comes back, every number of rounds was seen.
+      if (trips > Policy{}.trips && covers_all_rounds()) continue;
       Policy p;
       p.trips = trips;
       uses_.count(assumptions::Id::kOtherRounds);
@@ -67,6 +70,10 @@ private:
       if (!result.covered.empty()) continue;
       for (uint32_t loop : p.endless) left.erase(loop);
     }
+  }
+
+  bool covers_all_rounds() const {
+    return std::all_of(out_.loops.begin(), out_.loops.end(), [](const auto& l) { return l.second.returns_after != 0; });
   }
 
   // The first one of some loops, and those of them that end by unknowns that it ends by too.
@@ -135,7 +142,8 @@ private:
     spent_ += result.cost;
     if (usual_cost_ == 0) usual_cost_ = result.cost;
     if (result.over_budget && most == rest) unfinished_ = true;
-    if (result.over_budget && most != rest) {
+    // That a loop was not followed until the state came back is said by how many rounds were tried.
+    if (result.over_budget && most != rest && policy.endless.empty()) {
       ++cut_short_;
       uses_.count(assumptions::Id::kStepsBesidesTheUsualCost);
     }
