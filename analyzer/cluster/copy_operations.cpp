@@ -13,8 +13,6 @@ using program::Arg;
 
 namespace {
 
-// No matrix starts behind so many bytes of a CTA.
-constexpr uint64_t kMostBytes = uint64_t{1} << kernel::kRankShift;
 // Proxy fences of a warp that an operand may rely on: the last ones.
 constexpr size_t kMostProxyFences = assumptions::kProxyFences;
 
@@ -53,7 +51,9 @@ std::optional<uint64_t> CopyOperations::size_of(Execution& e) const {
 // A copy writes operands of its CTA, and with a multicast of others. Where its size is not known, its first bytes stand
 // for the rest.
 void CopyOperations::note_written(const Execution& e, AsyncArrival& a) {
-  const auto bytes = static_cast<uint32_t>(std::clamp<uint64_t>(a.size.value_or(0), LastStores::kBytes, kMostBytes));
+  // More than all shared memory of a CTA is a number that means nothing.
+  const uint64_t most = in_rank(UINT32_MAX, 0);
+  const auto bytes = static_cast<uint32_t>(std::clamp<uint64_t>(a.size.value_or(0), LastStores::kBytes, most));
   for (uint32_t t : a.targets) {
     OperandCopy copy;
     copy.site = a.site;

@@ -273,6 +273,7 @@ private:
         if (m.space != MemorySpace::kGlobal) want_all(step);
         return;
       case Action::kProxyFence:
+      case Action::kReleaseFence:
       case Action::kGridDependency:
       case Action::kNothing:
         if (step.guard != kNone) want(step.guard, 1);
