@@ -127,12 +127,12 @@ TEST(Scenarios, OneThatTakesMoreThanItsShareGoesOnInTheEnd) {
 TEST(Scenarios, AParityThatALoadedWordGivesIsPicked) {
   // As many rounds as memory says, at least one; behind them all warps wait for the phase of the last one.
   auto text = [](const std::string& last) {
-    return ptx_kernel(begin(32, init("full", 1)) +
-                      "ld.global.u32 %r50, [%out];\nsetp.lt.s32 %p1, %r50, 1;\n@%p1 bra OUT;\n" +
-                      where("%w0", "mov.b32 %r20, 0;\nTOP:\nand.b32 %r21, %r20, 1;\n" +
-                                       elected("mbarrier.arrive.shared::cta.b64 _, [full];\n") + wait("full", "%r21") +
-                                       "add.u32 %r20, %r20, 1;\nsetp.lt.s32 %p2, %r20, %r50;\n@%p2 bra TOP;\n") +
-                      last + "and.b32 %r22, %r22, 1;\n" + wait("full", "%r22", " // @wait") + "OUT:\n" + end(32));
+    return ptx_kernel(
+        begin(32, init("full", 1)) + "ld.global.u32 %r50, [%out];\nsetp.lt.s32 %p1, %r50, 1;\n@%p1 bra OUT;\n" +
+        where("%w0", "mov.b32 %r20, 0;\nTOP:\nand.b32 %r21, %r20, 1;\n" +
+                         elected("mbarrier.arrive.shared::cta.b64 _, [full];\n") + wait("full", "%r21") +
+                         "add.u32 %r20, %r20, 1;\nsetp.lt.s32 %p2, %r20, %r50;\n@%p2 bra TOP;\n") +
+        join() + last + "and.b32 %r22, %r22, 1;\n" + wait("full", "%r22", " // @wait") + "OUT:\n" + end(32));
   };
   EXPECT_THAT(said(text("add.s32 %r22, %r50, -1;\n")), IsEmpty());
   EXPECT_THAT(said(text("mov.b32 %r22, %r50;\n")), testing::Not(IsEmpty()));
