@@ -78,30 +78,24 @@ TEST(Memory, KnowsWhichLanesHaveWritten) {
   EXPECT_EQ(memory.writers(0, 16), 0u);
 }
 
+cluster::LastStore stored(uint32_t warp, uint32_t event, uint32_t instruction) {
+  return cluster::LastStore::by_lanes({warp, event}, instruction, value::kAllLanes);
+}
+
 TEST(LastStores, NameTheLastOneOfEachSixteenBytes) {
   LastStores stores;
   EXPECT_EQ(stores.find(0), nullptr);
-  stores.set(8, 16, {1, 10, 100});  // bytes 8 to 23: two pieces
-  stores.set(4096 * 3, 4, {2, 20, 200});
+  stores.set(8, 16, stored(1, 10, 100));  // bytes 8 to 23: two pieces
+  stores.set(4096 * 3, 4, stored(2, 20, 200));
   for (const uint32_t address : {0u, 8u, 16u, 31u}) {
     ASSERT_NE(stores.find(address), nullptr);
     EXPECT_EQ(stores.find(address)->warp, 1u);
   }
   EXPECT_EQ(stores.find(32), nullptr);
   EXPECT_EQ(stores.find(4096 * 3 + 12)->instruction, 200u);
-  stores.set(16, 4, {3, 30, 300});
+  stores.set(16, 4, stored(3, 30, 300));
   EXPECT_EQ(stores.find(16)->warp, 3u);
   EXPECT_EQ(stores.find(0)->warp, 1u);
-}
-
-TEST(LastStores, AreErasedByRanges) {
-  LastStores stores;
-  for (uint32_t address = 0; address < 3 * 4096; address += 16) stores.set(address, 4, {1, address, 0});
-  stores.erase(4096 - 16, 4096 + 32);  // the last piece of a page, a whole one, the first of the next
-  EXPECT_NE(stores.find(4096 - 32), nullptr);
-  for (uint32_t address = 4096 - 16; address < 8192 + 16; address += 16) EXPECT_EQ(stores.find(address), nullptr);
-  EXPECT_NE(stores.find(8192 + 16), nullptr);
-  stores.erase(1 << 20, 2048);  // nothing there
 }
 
 }  // namespace
