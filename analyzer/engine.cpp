@@ -170,24 +170,6 @@ void note_uncalled(const cluster::Analysis& analysis, const ptx::Module& module,
   }
 }
 
-report::KernelCoverage coverage_of(const cluster::Analysis& analysis, const rules::Context& context,
-                                   const report::Results& said) {
-  report::KernelCoverage out;
-  out.file = context.module().source->path();
-  out.kernel = context.kernel().name;
-  const kernel::Graph& graph = analysis.kernel->graph;
-  for (const auto& [loop, coverage] : analysis.joint->loops) {
-    report::LoopCoverage one;
-    one.place = context.place(graph.blocks[graph.loops[loop].head].first);
-    one.rounds = coverage.rounds;
-    one.returns_after = coverage.returns_after;
-    if (one.returns_after == 0) out.grade = report::Grade::kSomeRounds;
-    out.loops.push_back(std::move(one));
-  }
-  if (!said.incomplete.empty()) out.grade = report::Grade::kIncomplete;
-  return out;
-}
-
 // The stages of one kernel: it is analysed, the rules look at it, what they say of paths is confirmed.
 void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& options, report::Results& results) {
   ++results.summary.kernels;
@@ -210,9 +192,6 @@ void lint_kernel(const ptx::Module& module, uint32_t kernel, const Options& opti
     note_uncalled(analysis, module, results);
   }
   count_uses(analysis, problems, results.assumed);
-  report::Results unsaid;
-  const rules::Context context(analysis, problems, module.source, unsaid, options.source_of);
-  results.coverage.push_back(coverage_of(analysis, context, said));
   std::move(said.findings.begin(), said.findings.end(), std::back_inserter(results.findings));
   std::move(said.incomplete.begin(), said.incomplete.end(), std::back_inserter(results.incomplete));
 }

@@ -1,11 +1,7 @@
 #include "analyzer/cluster/canonical_state.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
-#include <optional>
-
-#include "analyzer/value/facts.h"
 
 namespace tmemlint::cluster {
 
@@ -72,7 +68,7 @@ private:
 template <typename Visitor>
 class Walk {
 public:
-  Walk(const RunState& state, const program::Program& program, const WhatCounts& counts, Visitor& v)
+  Walk(const RunState& state, const program::Program& program, const std::vector<bool>& counts, Visitor& v)
       : state_(state), program_(program), counts_(counts), v_(v) {}
 
   void run() {
@@ -120,7 +116,6 @@ private:
 
   void warp(const WarpState& w) {
     v_.number(w.over ? 1 : 0);
-    rounds(w);
     v_.number(w.exited);
     v_.number(w.step);
     v_.number(w.groups.size());
@@ -177,55 +172,18 @@ private:
     for (const WarpEvent& o : c.observers) v_.event(o);
   }
 
-  // How often the loops have gone round that the warp is in, where the policy decides when they end.
-  void rounds(const WarpState& w) {
-    if (counts_.bits == nullptr) return;
-    const kernel::Graph& graph = *program_.graph;
-    for (const LaneGroup& g : w.groups) {
-      for (uint32_t l = graph.blocks[g.at.block].loop; l != kNone; l = graph.loops[l].parent) {
-        if (state_.decisions.chosen_loops.contains(l) && !counts_.free_loops[l]) v_.number(w.rounds[l]);
-      }
-    }
-  }
-
-  // A condition that is decided is a number. The others are told apart by nothing: the policy will decide them. What is
-  // chosen by conditions that are decided is what they choose.
-  value::Value decided(uint32_t number, const value::Value& v) const {
-    if (v.base == 0) return v;
-    const value::Facts& facts = state_.decisions.facts;
-    if (program_.register_width[number] != 1) return value::resolve(*counts_.terms, facts, v);
-    if (v.table != 0 || v.without_base != 0) return v;
-    const std::optional<bool> truth = value::decide(*counts_.terms, facts, v.base);
-    return value::Value::of(truth ? (*truth ? 1 : 0) ^ (v.number & 1) : 2);
-  }
-
-  // A register's value, as far as its bits count. Of a value with an unknown part, or with lanes that differ, those
-  // below them count too: what carries from there.
-  void reg(uint32_t number, uint64_t bits, value::Value v) {
-    v = decided(number, v);
-    const uint64_t carried = ~uint64_t{0} >> static_cast<unsigned>(std::countl_zero(bits));
-    v.number &= v.constant() ? bits : carried;
-    value(v);
-  }
+  bool is_counted(uint32_t reg) const { return counts_.empty() || counts_[reg]; }
 
   // The registers of the first group are the warp's, by their numbers; those of the others are by what their block
   // needs, of parked ones by their numbers too.
   void group(const WarpState& w, const LaneGroup& g) {
     v_.number(g.at.block);
     v_.number((uint64_t{g.at.lanes} << 1) | (g.at.again ? 1 : 0));
+    const std::vector<uint32_t>& live = program_.code[g.at.block].live_in;
     const bool by_number = g.in_machine || g.parked;
     const std::vector<value::Value>& registers = g.in_machine ? w.registers : g.registers;
-    const program::Code& code = program_.code[g.at.block];
-    const std::vector<uint32_t>& live = code.live_in;
-    if (counts_.bits != nullptr) {
-      const uint32_t step = g.parked ? g.parked->step : g.in_machine ? w.step : code.first;
-      for (const auto& [number, bits] : counts_.bits->before(g.at.block, step)) {
-        const auto at =
-            by_number ? number : static_cast<size_t>(std::lower_bound(live.begin(), live.end(), number) - live.begin());
-        reg(number, bits, registers[at]);
-      }
-    } else {
-      for (size_t n = 0; n < live.size(); ++n) value(registers[by_number ? live[n] : n]);
+    for (size_t n = 0; n < live.size(); ++n) {
+      if (is_counted(live[n])) value(registers[by_number ? live[n] : n]);
     }
     if (!g.parked) return;
     v_.number(g.parked->step);
@@ -304,17 +262,7 @@ private:
       v_.event(word.writer);
       v_.number(word.instruction);
       if (word.knowledge != nullptr) knowledge(*word.knowledge);
-      readers(word);
-    }
-  }
-
-  // Who knows of a warp's last read knows of those before.
-  void readers(const SharedWord& word) {
-    std::map<uint32_t, uint32_t> last;  // by warp
-    for (const WarpEvent& r : word.readers) last[r.warp] = std::max(last[r.warp], r.event);
-    for (const auto& [warp, event] : last) {
-      v_.number(warp);
-      v_.event({warp, event});
+      for (const WarpEvent& r : word.readers) v_.event(r);
     }
   }
 
@@ -381,13 +329,14 @@ private:
 
   const RunState& state_;
   const program::Program& program_;
-  const WhatCounts& counts_;
+  const std::vector<bool>& counts_;
   Visitor& v_;
 };
 
 }  // namespace
 
-CanonicalState canonical_state(const RunState& state, const program::Program& program, const WhatCounts& counts) {
+CanonicalState canonical_state(const RunState& state, const program::Program& program,
+                               const std::vector<bool>& counts) {
   References events(state.warps.size());
   References commits(state.issuers.size());
   Collect collect(events, commits);

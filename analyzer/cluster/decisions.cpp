@@ -151,7 +151,6 @@ bool Decisions::decide_branch(WarpState& w, warp::Machine& machine, uint32_t blo
   } else if (t.term != 0) {
     machine.facts.set_lanes(t.term, first != t.inverted ? value::kAllLanes : 0);
   }
-  note_bound(block, t);
   note_outcome(unusual, first == preferred);
   if (state_.nothing_new) return false;
   if (t.term == 0 || !state_.model.of_parameters(t.term)) {
@@ -197,15 +196,6 @@ void Decisions::note_other_trips(F&& way) {
   }
 }
 
-// Which unknowns decide how often a loop runs.
-void Decisions::note_bound(uint32_t block, const Truth& t) {
-  if (t.term == 0) return;
-  for (auto& [loop, chosen] : state_.chosen_loops) {
-    if (scene_.facts.branches.loop_end(loop).block != block) continue;
-    for (uint32_t leaf : state_.model.leaves_of(t.term)) chosen.unknowns.insert(leaf);
-  }
-}
-
 // The way of a branch that leaves a loop on one of its ways; nothing for other branches.
 std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, bool* unusual) {
   const kernel::Graph& graph = scene_.kernel.graph;
@@ -234,9 +224,6 @@ std::optional<bool> Decisions::choose_loop_way(const WarpState& w, uint32_t b, b
     scene_.terms.uses().count(assumptions::Id::kRounds);
     const uint32_t done = w.rounds[loop] + (end.at_top ? 0 : 1);
     const uint32_t room = scene_.policy.room_of(loop);
-    ChosenLoop& chosen = state_.chosen_loops[loop];
-    chosen.rounds = std::max(chosen.rounds, done);
-    if (scene_.policy.endless.contains(loop)) return in0 == (!state_.leave_endless && done < room);
     const auto goes_on = [&](uint32_t trips) { return done < std::min(trips, room); };
     const bool again = goes_on(scene_.policy.trips_of(loop));
     *unusual = again != goes_on(Policy{}.trips);

@@ -44,7 +44,6 @@ private:
   std::optional<bool> choose_loop_way(const WarpState& w, uint32_t block, bool* unusual);
   bool choose(const WarpState& w, uint32_t block, const warp::Truth& t, bool* unusual);
   bool take(warp::Machine& machine, uint32_t block, const warp::Truth& t, bool first);
-  void note_bound(uint32_t block, const warp::Truth& t);
   void note_outcome(bool unusual, bool granted);
   void note_guess(uint32_t term);
   template <typename F>

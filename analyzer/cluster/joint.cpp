@@ -43,9 +43,8 @@ public:
 
   Joint run() {
     const ScenarioResult usual = run_one({});
-    left_ = usual.chosen_loops.size() + usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips) +
+    left_ = usual.other_trips.size() + std::min(usual.choices.size() + usual.selections.size(), kMostFlips) +
             facts_.branches.give_ups().size();
-    run_endless(usual);
     run_other_trips(usual);
     const Untried untried = run_flips(usual);
     finish_postponed();
@@ -65,8 +64,6 @@ private:
     for (uint32_t trips : kOtherTrips) {
       const auto occasions = usual.other_trips.find(trips);
       if (occasions == usual.other_trips.end() || (trips == 0 && !after_one.contains(0))) continue;
-      // Where the state of all warps comes back, every number of rounds was seen.
-      if (trips > Policy{}.trips && covers_all_rounds()) continue;
       Policy p;
       p.trips = trips;
       uses_.count(assumptions::Id::kOtherRounds);
@@ -110,41 +107,6 @@ private:
           grows = grows || out.size() != before;
         }
       }
-    }
-    return out;
-  }
-
-  // Lets loops go round until the state of all warps comes back: those together whose ends the same unknowns decide. A
-  // loop that another one is part of ends before: it goes round as often as usual while the outer one is looked at.
-  void run_endless(const ScenarioResult& usual) {
-    for (const auto& [loop, chosen] : usual.chosen_loops) out_.loops[loop].rounds = chosen.rounds;
-    std::set<uint32_t> left;
-    for (const auto& [loop, chosen] : usual.chosen_loops) left.insert(loop);
-    while (!left.empty()) {
-      Policy p;
-      p.endless = together(usual, left);
-      const ScenarioResult result = run_one(p);
-      for (uint32_t loop : result.covered) {
-        out_.loops[loop].returns_after = result.returned_after;
-        left.erase(loop);
-      }
-      if (!result.covered.empty()) continue;
-      for (uint32_t loop : p.endless) left.erase(loop);
-    }
-  }
-
-  bool covers_all_rounds() const {
-    return std::all_of(out_.loops.begin(), out_.loops.end(), [](const auto& l) { return l.second.returns_after != 0; });
-  }
-
-  // The first one of some loops, and those of them that end by unknowns that it ends by too.
-  static std::set<uint32_t> together(const ScenarioResult& usual, const std::set<uint32_t>& loops) {
-    const std::set<uint32_t>& unknowns = usual.chosen_loops.at(*loops.begin()).unknowns;
-    std::set<uint32_t> out;
-    for (uint32_t loop : loops) {
-      const std::set<uint32_t>& others = usual.chosen_loops.at(loop).unknowns;
-      const bool shared = std::any_of(others.begin(), others.end(), [&](uint32_t u) { return unknowns.contains(u); });
-      if (shared || loop == *loops.begin()) out.insert(loop);
     }
     return out;
   }
@@ -305,8 +267,6 @@ private:
       }
       policies_.push_back(policy);
       if (usual_cost_ == 0) set_usual_cost(cost, scenario->over_budget());
-      // That a loop was not followed until the state came back is said by how many rounds were tried.
-      if (!policy.endless.empty()) return take_in(scenario->finish(), policy);
       if (scenario->over_budget() && most == rest) unfinished_ = true;
       if (!scenario->over_budget() || most == rest) return take_in(scenario->finish(), policy);
       ScenarioResult so_far;
@@ -352,10 +312,6 @@ private:
     }
     out_.short_of_warps = out_.short_of_warps || result.short_of_warps;
     if (out_.scenarios.empty()) out_.log = std::move(result.lines);
-    for (const auto& [loop, chosen] : result.chosen_loops) {
-      LoopCoverage& loop_coverage = out_.loops[loop];
-      loop_coverage.rounds = std::max(loop_coverage.rounds, chosen.rounds);
-    }
     out_.steps += result.steps;
     out_.asked += result.asked + result.uncertain.size();
     out_.decided += result.decided;

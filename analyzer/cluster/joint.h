@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -24,12 +23,6 @@
 
 namespace tmemlint::cluster {
 
-// A loop whose number of rounds nothing states.
-struct LoopCoverage {
-  uint32_t rounds = 0;         // the most that some scenario let it go
-  uint32_t returns_after = 0;  // rounds after which the state of all warps comes back; 0: it was not seen to
-};
-
 struct Joint {
   // Of all scenarios, in the order in which they ran; the usual one is the first.
   std::vector<Scenario> scenarios;
@@ -37,7 +30,6 @@ struct Joint {
   // one of an earlier scenario is left out.
   std::deque<Observed> observed;
   Footprints footprints;
-  std::map<uint32_t, LoopCoverage> loops;  // by number, in kernel::Graph::loops
   std::vector<warp::Uncertain> uncertain;  // questions that could not be decided
   // What no scenario came to though some warp by itself does; and what no warp of the launch comes to, because of where
   // its threads stand. What only constants lead past is in neither.

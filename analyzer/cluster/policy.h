@@ -33,8 +33,6 @@ struct Policy {
   std::optional<Toward> toward;
   // Rounds of loops that count through arrays of shared memory: more than these there is no room for.
   std::map<uint32_t, uint32_t> room;
-  // Loops that go round until the state of all warps comes back, or so often that this is given up (LoopReturns).
-  std::set<uint32_t> endless;
   unsigned occasions = 2;  // how often the usual scenario came to a branch that this policy decides another way
 
   uint32_t room_of(uint32_t loop) const {
@@ -60,8 +58,8 @@ struct Policy {
     }
     return true;
   }
-  bool usual() const {
-    return flipped.empty() && !selection && !toward && endless.empty() && trips == Policy{}.trips && gives_up == UINT32_MAX;
+  bool usual() const { 
+    return flipped.empty() && !selection && !toward && trips == Policy{}.trips && gives_up == UINT32_MAX;
   }
 };
 

@@ -84,12 +84,6 @@ struct Overrun {
   uint32_t rounds = 0;  // that there is room for
 };
 
-// A loop whose end the policy decided.
-struct ChosenLoop {
-  std::set<uint32_t> unknowns;  // that decide how often it runs
-  uint32_t rounds = 0;          // the most that it went
-};
-
 // How the scenario has decided what is unknown, so far.
 struct DecisionState {
   explicit DecisionState(const value::Terms& terms) : model(terms) { facts.unlimited = true; }
@@ -107,8 +101,6 @@ struct DecisionState {
   std::unordered_map<uint32_t, uint32_t> decided_at;      // conditions (terms): the block that asked first
   std::set<std::pair<uint32_t, uint32_t>> same_question;  // blocks that ask what another one has decided, and that one
   std::map<uint32_t, unsigned> other_trips;  // how often another number of trips would have gone another way
-  std::map<uint32_t, ChosenLoop> chosen_loops;
-  bool leave_endless = false;                // Policy::endless has gone round often enough
   std::map<uint32_t, bool> selections;       // conditions on parameters that select a number, as they were decided
   // The ways that branches on what is not known went, each once; and by block, as bits.
   struct Way {

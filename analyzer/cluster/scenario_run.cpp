@@ -110,8 +110,7 @@ ScenarioUnderWay::ScenarioUnderWay(const ScenarioUnderWay& other)
     : policy_(other.policy_),
       state_(other.state_),
       scene_(other.scene_.facts, policy_, state_, other.scene_.footprints),
-      progress_(other.progress_),
-      returns_(other.returns_) {
+      progress_(other.progress_) {
   make_machines(scene_);
 }
 
@@ -122,9 +121,7 @@ void ScenarioUnderWay::go_on(uint64_t budget) {
     progress_.open = true;
     return;
   }
-  Scheduler scheduler(scene_, budget);
-  if (!policy_.endless.empty()) scheduler.watch(returns_);
-  progress_ = scheduler.run();
+  progress_ = Scheduler(scene_, budget).run();
 }
 
 ScenarioResult ScenarioUnderWay::finish() {
@@ -150,9 +147,6 @@ ScenarioResult ScenarioUnderWay::finish() {
   for (const DecisionState::Way& w : state_.decisions.ways) {
     if (w.of_parameters && scene_.facts.branches.runs_no_time(w.block, w.way)) out.skips.push_back(w);
   }
-  out.chosen_loops = std::move(state_.decisions.chosen_loops);
-  out.covered = returns_.covered();
-  out.returned_after = returns_.returned_after();
   out.nothing_new = state_.decisions.nothing_new;
   out.overrun = state_.decisions.overrun;
   out.over_budget = progress_.over_budget;

@@ -31,10 +31,6 @@ struct ScenarioResult {
   std::optional<Overrun> overrun;  // it went on for more rounds than there is room for, and was not followed further
   bool over_budget = false;
   bool short_of_warps = false;  // it ended with waits that warps which a guessed block does not have may end
-  std::map<uint32_t, ChosenLoop> chosen_loops;
-  // Loops that are covered for any number of rounds, and after how many the state came back.
-  std::set<uint32_t> covered;
-  uint32_t returned_after = 0;
   uint64_t asked = 0, decided = 0, steps = 0, cost = 0;
 };
 
@@ -60,7 +56,6 @@ private:
   RunState state_;
   Scene scene_;
   Progress progress_;
-  LoopReturns returns_;
 };
 
 }  // namespace tmemlint::cluster

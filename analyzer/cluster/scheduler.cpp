@@ -106,11 +106,6 @@ bool Scheduler::take_turns() {
   for (; turn.warp < state_.warps.size(); ++turn.warp) {
     if (turn.until <= state_.steps) turn.until = state_.steps + kQuantum;
     turn.any_progress = advance(state_.warps[turn.warp]) || turn.any_progress;
-    while (!stopped_ && watched_) {
-      watched_ = false;
-      returns_->look(turn.warp, state_, scene_.policy, scene_.facts);
-      advance(state_.warps[turn.warp]);
-    }
     if (stopped_) return false;
     turn.until = 0;
   }
@@ -141,11 +136,6 @@ bool Scheduler::advance(WarpState& w) {
     if (state_.cost() > budget_) {
       progress_.over_budget = true;
       stopped_ = true;
-    }
-    // Its registers are lent to its machine: the state is complete when its turn is over.
-    if (returns_ != nullptr && returns_->is_due(w, scene_.policy, scene_.kernel.graph)) {
-      watched_ = true;
-      break;
     }
   }
   if (state_.steps >= state_.turn.until) scene_.terms.uses().count(assumptions::Id::kStepsOfATurn);

@@ -7,7 +7,6 @@
 
 #include "analyzer/cluster/barrier_operations.h"
 #include "analyzer/cluster/decisions.h"
-#include "analyzer/cluster/loop_returns.h"
 #include "analyzer/cluster/memory_operations.h"
 #include "analyzer/cluster/scene.h"
 #include "analyzer/cluster/tmem_operations.h"
@@ -30,8 +29,6 @@ public:
 
   // Until no warp can go on, the budget ends, or the scenario cannot be followed further.
   Progress run();
-  // What is looked at while loops of Policy::endless go round. Outlives the scheduler.
-  void watch(LoopReturns& returns) { returns_ = &returns; }
 
 private:
   bool take_turns();
@@ -69,8 +66,6 @@ private:
   const uint64_t budget_;
   bool stopped_ = false;
   Progress progress_;
-  LoopReturns* returns_ = nullptr;
-  bool watched_ = false;  // the warp whose turn it is has come to where the state is compared
 };
 
 }  // namespace tmemlint::cluster

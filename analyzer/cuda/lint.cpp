@@ -60,12 +60,6 @@ public:
       explain_lost(incomplete.reason);
       incomplete.reason += for_the_call(place(incomplete.place, symbol));
     }
-    for (report::KernelCoverage& coverage : results.coverage) {
-      const std::string symbol = coverage.kernel;
-      coverage.file = file_;
-      coverage.kernel = name_of(symbol);
-      for (report::LoopCoverage& loop : coverage.loops) place(loop.place, symbol);
-    }
     for (report::InputError& error : results.errors) {
       report::Place at;
       at.text = error.text;
@@ -293,7 +287,6 @@ void take_over(Results&& from, Results& into) {
   append(into.findings, from.findings);
   append(into.incomplete, from.incomplete);
   append(into.errors, from.errors);
-  append(into.coverage, from.coverage);
   append(into.assumptions, from.assumptions);
   into.summary.files += 1;
   into.summary.kernels += from.summary.kernels;

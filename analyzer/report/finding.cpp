@@ -116,18 +116,6 @@ std::string_view to_string(Level level) {
   return "error";
 }
 
-std::string_view to_string(Grade grade) {
-  switch (grade) {
-    case Grade::kAnyRounds:
-      return "any number of rounds";
-    case Grade::kSomeRounds:
-      return "some numbers of rounds";
-    case Grade::kIncomplete:
-      break;
-  }
-  return "incomplete";
-}
-
 void finish(Results& results) {
   finish_findings(results.findings);
   finish_incomplete(results.incomplete);

@@ -90,30 +90,8 @@ struct KernelStats {
   uint64_t evaluated = 0;  // warp-instructions of the evaluation of each warp along all its paths
 };
 
-// How far a kernel was looked at.
-enum class Grade : uint8_t {
-  kAnyRounds,   // every loop for any number of rounds
-  kSomeRounds,  // some loop for a number of rounds that was tried
-  kIncomplete,  // it has incomplete places
-};
-std::string_view to_string(Grade grade);
-
-// A loop whose number of rounds nothing states.
-struct LoopCoverage {
-  Place place;                 // its first instruction
-  uint32_t rounds = 0;         // the most that were tried
-  uint32_t returns_after = 0;  // rounds after which the state of all warps is an earlier one; 0: it was not seen to be
-};
-
-struct KernelCoverage {
-  std::string file, kernel;
-  Grade grade = Grade::kAnyRounds;
-  std::vector<LoopCoverage> loops;
-};
-
 struct Results {
   std::vector<KernelStats> stats;
-  std::vector<KernelCoverage> coverage;  // of kernels with tcgen05 instructions
   std::vector<Finding> findings;
   std::vector<Incomplete> incomplete;
   std::vector<InputError> errors;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/report/json_parts.h"
 #include "analyzer/report/sources.h"
 
 namespace tmemlint::report {
@@ -94,22 +93,6 @@ Json tool_json() {
 
 }  // namespace
 
-nlohmann::ordered_json coverage_json(const KernelCoverage& coverage) {
-  Json loops = Json::array();
-  for (const LoopCoverage& loop : coverage.loops) {
-    Json json;
-    add_place(json, loop.place);
-    json["rounds_tried"] = loop.rounds;
-    json["state_returns_after"] = loop.returns_after == 0 ? Json() : Json(loop.returns_after);
-    add_source(json, loop.place);
-    loops.push_back(std::move(json));
-  }
-  return {{"file", coverage.file},
-          {"kernel", coverage.kernel},
-          {"grade", to_string(coverage.grade)},
-          {"loops", std::move(loops)}};
-}
-
 std::string json(const Results& results) {
   Json out;
   out["tool"] = tool_json();
@@ -118,8 +101,6 @@ std::string json(const Results& results) {
   for (const Incomplete& incomplete : results.incomplete) out["incomplete"].push_back(incomplete_json(incomplete));
   for (const InputError& error : results.errors) out["errors"].push_back(error_json(error));
   out["assumptions"] = results.assumptions;
-  out["coverage"] = Json::array();
-  for (const KernelCoverage& coverage : results.coverage) out["coverage"].push_back(coverage_json(coverage));
   if (!results.notices.empty()) out["notices"] = results.notices;
   for (size_t n = 0; n < assumptions::kRows; ++n) {
     const auto id = static_cast<assumptions::Id>(n);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/encoding.h"
-#include "analyzer/report/json_parts.h"
 #include "analyzer/report/uri.h"
 
 namespace tmemlint::report {
@@ -67,9 +66,6 @@ public:
     run["invocations"] = Json::array({invocation(results)});
     run["columnKind"] = "utf16CodeUnits";
     run["results"] = std::move(items);
-    run["properties"]["coverage"] = Json::array();
-    for (const KernelCoverage& coverage : results.coverage)
-      run["properties"]["coverage"].push_back(coverage_json(coverage));
     Json log;
     log["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";
     log["version"] = "2.1.0";

@@ -238,30 +238,6 @@ void print_assumed(const assumptions::Uses& uses, Printer& printer) {
   }
 }
 
-// How many rounds of its loops each kernel was followed for, and how many kernels there are of each grade.
-void print_coverage(const std::vector<KernelCoverage>& all, Printer& printer) {
-  std::map<Grade, uint64_t> grades;
-  for (const KernelCoverage& kernel : all) {
-    ++grades[kernel.grade];
-    for (const LoopCoverage& loop : kernel.loops) {
-      const std::string where = has_source_line(loop.place)
-                                    ? printable(loop.place.source.file) + ":" + std::to_string(loop.place.source.line)
-                                    : "line " + std::to_string(loop.place.text->position(loop.place.span.begin).line);
-      const std::string how = loop.returns_after != 0
-                                  ? " is covered for any number of rounds (its state returns after " +
-                                        std::to_string(loop.returns_after) + ")"
-                                  : " was tried for up to " + counted(loop.rounds, "round");
-      printer.raw_line(printable(kernel.file) + ": " + printable(readable_kernel(kernel.kernel)) + ": the loop at " +
-                       where + how);
-    }
-  }
-  std::string line = "covered for ";
-  line += std::string(to_string(Grade::kAnyRounds)) + ": " + counted(grades[Grade::kAnyRounds], "kernel");
-  line += "; for some, as many as were tried: " + counted(grades[Grade::kSomeRounds], "kernel");
-  line += "; incomplete: " + counted(grades[Grade::kIncomplete], "kernel");
-  printer.raw_line(line);
-}
-
 }  // namespace
 
 std::string text(const Results& results, uint64_t hidden_notes, const TextStyle& style, SourceFiles& sources) {
@@ -275,7 +251,6 @@ std::string text(const Results& results, uint64_t hidden_notes, const TextStyle&
                      counted(s.scenarios, "scenario") + ", " + counted(s.stepped, "warp-instruction") +
                      " stepped together, " + std::to_string(s.evaluated) + " evaluated warp by warp");
   }
-  if (!results.stats.empty()) print_coverage(results.coverage, printer);
   if (results.stats.size() > 1) {
     KernelStats all;
     for (const KernelStats& s : results.stats) {
