@@ -254,8 +254,8 @@ TEST_F(Example, Observation) {
   expect_in_document(describe(pair()));
   const cluster::Order& order = pair().order;
   EXPECT_FALSE(order.issued_fenced || order.complete_fenced || order.complete_strict);
-  EXPECT_EQ(rules::judge(pair()), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kLater}));
-  expect_in_document("`{Disorder::kUnordered, Blamed::kLater}`");
+  EXPECT_EQ(rules::judge(pair()), (rules::Judgement{rules::Disorder::kUnordered, rules::Blamed::kLater, true}));
+  expect_in_document("`{Disorder::kUnordered, Blamed::kLater, true}`");
 }
 
 TEST_F(Example, Problem) {

@@ -88,8 +88,8 @@ void ScenarioEnding::note_hang_of(Hang hang, const std::vector<uint32_t>& addres
   const DecisionState& decisions = state_.decisions;
   const kernel::Launch& launch = scene_.launch;
   hang.guessed_data = decisions.guessed_data;
-  hang.policy_may_cause_it = !scene_.policy.flipped.empty() || scene_.policy.toward || scene_.policy.gives_up != UINT32_MAX ||
-                             (scene_.policy.selection && decisions.differs) ||
+  hang.policy_may_cause_it = !scene_.policy.flipped.empty() || scene_.policy.toward ||
+                             scene_.policy.gives_up != UINT32_MAX || (scene_.policy.selection && decisions.differs) ||
                              (decisions.chose_trips && scene_.policy.trips < Policy{}.trips);
   hang.ctas = scene_.ranks;
   hang.cluster_is_guess = launch.cluster_is_guess();

@@ -454,14 +454,14 @@ private:
   const uint32_t first_instruction_;  // of those of tcgen05
   assumptions::Uses& uses_;
   Joint out_;
-  std::vector<Policy> policies_;  // by scenario, in the order in which they began
-  std::vector<Policy> taken_in_;  // those of Joint::scenarios
+  std::vector<Policy> policies_;       // by scenario, in the order in which they began
+  std::vector<Policy> taken_in_;       // those of Joint::scenarios
   std::map<uint32_t, uint32_t> room_;  // rounds of loops that count through arrays: Policy::room
-  bool unfinished_ = false;       // the budget ended before the scenarios did
-  size_t left_ = 0;               // scenarios to come
-  unsigned cut_short_ = 0;        // scenarios that took more than their share
-  uint64_t budget_;               // of all scenarios
-  uint64_t spent_ = 0;            // of it
+  bool unfinished_ = false;            // the budget ended before the scenarios did
+  size_t left_ = 0;                    // scenarios to come
+  unsigned cut_short_ = 0;             // scenarios that took more than their share
+  uint64_t budget_;                    // of all scenarios
+  uint64_t spent_ = 0;                 // of it
   std::vector<std::pair<Policy, std::unique_ptr<ScenarioUnderWay>>> postponed_;
   KeySet observed_;
   std::set<std::pair<uint32_t, uint8_t>> usual_skips_;  // ways by which the usual scenario lets loops run no time

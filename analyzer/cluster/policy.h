@@ -58,7 +58,7 @@ struct Policy {
     }
     return true;
   }
-  bool usual() const { 
+  bool usual() const {
     return flipped.empty() && !selection && !toward && trips == Policy{}.trips && gives_up == UINT32_MAX;
   }
 };

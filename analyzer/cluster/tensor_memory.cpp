@@ -325,6 +325,7 @@ void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_
   pair.within_cta = a.id.rank == x.id.rank && rank == x.id.rank;
   pair.earlier_saw_a_write = earlier.saw_a_write && (earlier.saw_halves & later.halves) != 0;
   pair.later_knows_older_write = knows_older;
+  pair.later_saw_a_write = later.saw_a_write;
   pair.relaxed_wait = w.last_relaxed_wait;
   if (pair.earlier.is_load() && !complete && pair.order.issued) pair.release = release_of(w, earlier.operation);
   log.add(pair);

@@ -1,3 +1,5 @@
+// The fields of instruction and shared-memory descriptors, and what follows from them.
+// Long because the fields, what the ISA allows of them and what they mean belong together.
 #include "analyzer/ptx/descriptor.h"
 
 #include <algorithm>
