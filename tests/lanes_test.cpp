@@ -220,7 +220,11 @@ TEST(ThreadIndexOfTwoPaths, TheNumberOfRounds) {
   for (const std::string& condition :
        {rounds + "and.b32 %r2, %r2, 15;\nsetp.eq.s32 %p1, %r2, 0;\n", std::string("setp.lt.u32 %p1, %r8, 1920;\n")}) {
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\n", condition), IsEmpty());
-    EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 512;\nmin.s32 %r9, %r9, %r1;\n", condition), IsEmpty());
+    // Five rounds at most, never a multiple of 16: that no scenario comes to the store is said, that none can is not
+    // seen.
+    const bool never = condition.starts_with(rounds);
+    EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 512;\nmin.s32 %r9, %r9, %r1;\n", condition),
+                never ? testing::Matcher<std::vector<std::string>>(ElementsAre("incomplete @st")) : IsEmpty());
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 4;\n", condition), Contains(kApart));
     EXPECT_THAT(kernel("mov.b32 %r9, %n;\n", condition), Contains(kApart));
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 500;\nmin.s32 %r9, %r9, %r1;\n", condition),
