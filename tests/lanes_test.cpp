@@ -224,7 +224,7 @@ TEST(ThreadIndexOfTwoPaths, TheNumberOfRounds) {
     // seen.
     const bool never = condition.starts_with(rounds);
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 512;\nmin.s32 %r9, %r9, %r1;\n", condition),
-                never ? testing::Matcher<std::vector<std::string>>(ElementsAre("incomplete @st")) : IsEmpty());
+                never ? testing::Matcher<std::vector<std::string>>(testing::ElementsAre("incomplete @st")) : IsEmpty());
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 4;\n", condition), Contains(kApart));
     EXPECT_THAT(kernel("mov.b32 %r9, %n;\n", condition), Contains(kApart));
     EXPECT_THAT(kernel("shl.b32 %r9, %n, 7;\nadd.s32 %r1, %r3, 500;\nmin.s32 %r9, %r9, %r1;\n", condition),
