@@ -59,7 +59,7 @@ Judgement judge_unordered(const AccessPair& p) {
   if (p.earlier.by_commit() && !p.later.by_commit()) return {Disorder::kNotComplete, Blamed::kLater};
   if (p.earlier.by_commit() && p.later.by_commit() && p.within_cta) return {Disorder::kOverlap, Blamed::kLater};
   // It reads what nobody is known to have written before.
-  return {Disorder::kUnordered, Blamed::kLater, p.earlier.writes && p.later.reads && !p.later_saw_a_write};
+  return {Disorder::kUnordered, Blamed::kLater, p.earlier.writes && p.later.reads};
 }
 
 }  // namespace

@@ -94,18 +94,15 @@ void drop_consequences(std::vector<Problem>& problems, bool mixes_groups) {
         dropped[hang->overtaken ? k : n] = true;
     }
   }
-  // Who races with another warp's next round may also miss its phase: the race says what is missing.
-  std::set<std::pair<uint64_t, uint64_t>> racing;
-  const auto warps = [](const Problem& p) {
-    const auto number = [](const cluster::WarpId& w) { return (uint64_t{w.rank} << 32) | w.number; };
-    return std::minmax(number(p.warp), number(p.other_warp));
-  };
-  for (const Problem& p : problems) {
-    if (p.kind == Kind::kUnordered || p.kind == Kind::kNotComplete) racing.insert(warps(p));
-  }
+  // Warps that race may also miss each other's phases: the race says what is missing. Which warps show a race first
+  // says little of which others do.
+  const bool any_race = std::any_of(problems.begin(), problems.end(), [](const Problem& p) {
+    return p.kind == Kind::kUnordered || p.kind == Kind::kNotComplete || p.kind == Kind::kOperandEarly ||
+           p.kind == Kind::kOperandOverwritten;
+  });
   for (size_t n = 0; n < problems.size(); ++n) {
     const auto* overtaken = problems[n].if_shown_by<cluster::OvertakenWait>();
-    if (overtaken != nullptr && !overtaken->stale && racing.contains(warps(problems[n]))) dropped[n] = true;
+    if (overtaken != nullptr && !overtaken->stale && any_race) dropped[n] = true;
   }
   // One .cta_group for all of a kernel: where that is broken, nothing about pairs means anything.
   for (size_t n = 0; n < problems.size(); ++n) {

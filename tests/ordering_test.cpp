@@ -189,9 +189,6 @@ std::vector<AccessRow> rows_without_order() {
   return {
       // Nothing orders the two (9.7.16.6.4): which one has to wait follows from who saw what.
       {"a load beside a store", pair(store(), load()), {Disorder::kUnordered, Blamed::kLater, true}},
-      {"a load beside a store, of columns that another store wrote",
-       with(pair(store(), load()), [](AccessPair& p) { p.later_saw_a_write = true; }),
-       {Disorder::kUnordered, Blamed::kLater}},
       {"a load that knows an older write beside the next one",
        with(pair(store(), load()), knows_older),
        {Disorder::kUnordered, Blamed::kFirstOfRun}},

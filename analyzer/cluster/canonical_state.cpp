@@ -239,8 +239,8 @@ private:
           v_.number(t.halves);
           access(t.access);
         }
-        access(c.last_write);
-        access(c.older_write);
+        for (uint32_t write : c.last_write.access) access(write);
+        for (uint32_t write : c.older_write.access) access(write);
       });
     }
   }

@@ -18,11 +18,25 @@ struct Touch {
   uint8_t halves = 0;
 };
 
+// Accesses by half window.
+struct HalfWindows {
+  static constexpr size_t kCount = 8;
+  HalfWindows() { access.fill(kNoAccess); }
+  std::array<uint32_t, kCount> access;
+  // Calls `f` for each of those that a mask names.
+  template <typename F>
+  void each(uint8_t halves, F&& f) const {
+    for (size_t h = 0; h < kCount; ++h) {
+      if (((halves >> h) & 1) != 0) f(access[h], static_cast<uint8_t>(1u << h));
+    }
+  }
+};
+
 struct Column {
   std::vector<Touch> touches;
   uint8_t written = 0;  // half windows
-  // Accesses: the last write, and the last one before it that a commit or wait lies behind.
-  uint32_t last_write = kNoAccess, older_write = kNoAccess;
+  // The last write of each half window, and the last one before it that a commit or wait lies behind.
+  HalfWindows last_write, older_write;
 };
 
 // The columns of one CTA, adjacent ones that were always touched together as one: few, since kernels access whole

@@ -33,8 +33,8 @@ struct Fields {
   using Key = std::array<uint32_t, 5>;
 
   Key operator()(const AccessPair& p) const {
-    const uint32_t rest = bits(p.within_cta, p.earlier_saw_a_write, p.later_saw_a_write, p.later_knows_older_write,
-                               p.relaxed_wait != kNone, p.release.instruction != kNone, parity(p.later.site) != 0);
+    const uint32_t rest = bits(p.within_cta, p.earlier_saw_a_write, p.later_knows_older_write, p.relaxed_wait != kNone,
+                               p.release.instruction != kNone, parity(p.later.site) != 0);
     return {p.earlier.site.instruction, p.later.site.instruction, (of_order(p.order) << 8) | rest,
             (of_use(p.earlier) << 16) ^ of_use(p.later),
             p.first_of_run ^ (p.relaxed_wait * 0x9e37u) ^ (p.release.instruction * 0x85ebu)};

@@ -78,7 +78,6 @@ struct AccessPair {
   uint32_t first_of_run =
       kNone;               // the first operation of the earlier one's run of writes that no wait or commit divides
   bool within_cta = true;  // both are issued in the CTA that the columns are of
-  bool later_saw_a_write = false;        // when the later one came, some write of the columns was known to be complete
   bool earlier_saw_a_write = false;      // when the earlier one read, a write of the columns was known to be complete
   bool later_knows_older_write = false;  // a write before the earlier one is known to be complete
   uint32_t relaxed_wait = kNone;         // the last relaxed wait of the later one's warp

@@ -214,13 +214,20 @@ bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const R
   };
   columns_[where.rank].each(where.at.column, where.at.column + where.columns, [&](Column& column) {
     any_written = any_written || (column.written & where.half_windows) != 0;
-    for (uint32_t write : {column.last_write, column.older_write}) {
-      if (!is_complete_write(write)) continue;
-      accesses_[id].saw_a_write = true;
-      accesses_[id].saw_halves |= accesses_[write].halves;
+    for (const HalfWindows* writes : {&column.last_write, &column.older_write}) {
+      writes->each(column.written, [&](uint32_t write, uint8_t half) {
+        if (!is_complete_write(write)) return;
+        accesses_[id].saw_a_write = true;
+        accesses_[id].saw_halves |= half;
+      });
     }
-    const auto is_older_write = [&](uint32_t access, const Touch& t) {
-      return access != t.access && is_complete_write(access) && (accesses_[access].halves & t.halves) != 0;
+    // Whether a write before a touch, of what that touches, is known to be complete.
+    const auto knows_older_write = [&](const Touch& t) {
+      bool any = false;
+      for (const HalfWindows* writes : {&column.last_write, &column.older_write})
+        writes->each(t.halves,
+                     [&](uint32_t write, uint8_t) { any = any || (write != t.access && is_complete_write(write)); });
+      return any;
     };
     for (const Touch& t : column.touches) {
       Access& earlier = accesses_[t.access];
@@ -228,7 +235,7 @@ bool TensorMemory::hold_against_earlier(const WarpState& w, uint32_t id, const R
       if ((t.halves & where.half_windows) == 0 || earlier.held_against == id) continue;
       earlier.held_against = id;
       if (earlier.operation == accesses_[id].operation || (!earlier.writes && !accesses_[id].writes)) continue;
-      const bool knows_older = is_older_write(column.last_write, t) || is_older_write(column.older_write, t);
+      const bool knows_older = knows_older_write(t);
       hold_against(w, t.access, id, where.rank, knows_older, log);
     }
   });
@@ -249,18 +256,22 @@ void TensorMemory::leave_trace(const WarpState& w, uint32_t id, const Rectangle&
 }
 
 void TensorMemory::note_write(Column& column, uint32_t id) {
-  if (column.last_write != kNoAccess) {
-    Operation& mine = operations_[accesses_[id].operation];
-    const Operation& last = operations_[accesses_[column.last_write].operation];
-    const bool same_run = last.warp == mine.warp && last.form.completion == mine.form.completion &&
-                          last.commit.number == 0 && last.waited == 0;
-    if (same_run) {
-      mine.first_of_run = last.first_of_run;
-    } else {
-      column.older_write = column.last_write;
+  Operation& mine = operations_[accesses_[id].operation];
+  for (size_t h = 0; h < HalfWindows::kCount; ++h) {
+    if (((accesses_[id].halves >> h) & 1) == 0) continue;
+    uint32_t& last_write = column.last_write.access[h];
+    if (last_write != kNoAccess) {
+      const Operation& last = operations_[accesses_[last_write].operation];
+      const bool same_run = last.warp == mine.warp && last.form.completion == mine.form.completion &&
+                            last.commit.number == 0 && last.waited == 0;
+      if (same_run) {
+        mine.first_of_run = last.first_of_run;
+      } else {
+        column.older_write.access[h] = last_write;
+      }
     }
+    last_write = id;
   }
-  column.last_write = id;
 }
 
 // Whether an access stands for an earlier one of the same columns, so that nothing needs to be held against the earlier
@@ -325,7 +336,6 @@ void TensorMemory::hold_against(const WarpState& w, uint32_t earlier_id, uint32_
   pair.within_cta = a.id.rank == x.id.rank && rank == x.id.rank;
   pair.earlier_saw_a_write = earlier.saw_a_write && (earlier.saw_halves & later.halves) != 0;
   pair.later_knows_older_write = knows_older;
-  pair.later_saw_a_write = later.saw_a_write;
   pair.relaxed_wait = w.last_relaxed_wait;
   if (pair.earlier.is_load() && !complete && pair.order.issued) pair.release = release_of(w, earlier.operation);
   log.add(pair);
