@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "analyzer/cluster/handles.h"
@@ -20,7 +21,7 @@ struct Touch {
 
 // Accesses by half window.
 struct HalfWindows {
-  static constexpr size_t kCount = 8;
+  static constexpr size_t kCount = std::numeric_limits<uint8_t>::digits;  // bits of a mask
   HalfWindows() { access.fill(kNoAccess); }
   std::array<uint32_t, kCount> access;
   // Calls `f` for each of those that a mask names.
