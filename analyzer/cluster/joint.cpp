@@ -49,9 +49,9 @@ public:
     const Untried untried = run_flips(usual);
     finish_postponed();
     aim_at_unreached();
-    finish_postponed();
     run_rounds(usual);
     run_give_ups();
+    finish_postponed();
     finish_hangs();
     note_what_was_left_out(usual, untried);
     return std::move(out_);
