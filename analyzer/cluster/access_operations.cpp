@@ -190,8 +190,7 @@ Outcome AccessOperations::single_thread(Execution& e) {
       shape = ptx::mma_shape(*mine.idesc, mine.form);
     }
   }
-  const std::optional<uint32_t> idesc = mine.idesc;
-  read_operands(e, op, idesc);
+  read_operands(e, op, mine.idesc);
   for (const TmemAccess& access : ptx::effects_of(e.meaning.form).accesses) {
     const Arg* a = scene_.arg(e.step, roles.*access.address);
     if (a == nullptr || (access.only_in_brackets && !a->address)) continue;

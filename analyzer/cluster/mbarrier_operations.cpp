@@ -280,10 +280,11 @@ Outcome MbarrierOperations::init(Execution& e, const Operands& o, uint32_t group
   const auto count = decisions_.number(e.machine, o.count, group & (~group + 1), 32);
   if (!count || *count == 0)
     return Unknown{e.instruction(), "the count that the mbarrier is initialised with is not known"};
-  const Mbarrier* before = state_.mbarriers.find(address);
-  if (before != nullptr && before->init != e.instruction() && ends_by_overrun(scene_, e.warp)) return Done{};
+  const Mbarrier* before = state_.mbarriers.find_any(address);
+  if (before != nullptr && before->live && before->init != e.instruction() && ends_by_overrun(scene_, e.warp))
+    return Done{};
   Mbarrier b;
-  if (const Mbarrier* before = state_.mbarriers.find_any(address)) {
+  if (before != nullptr) {
     if (before->live && overlaps(e, *before)) {
       scene_.terms.uses().count(assumptions::Id::kMbarriersThatOverlap);
       if (!scene_.policy.usual()) return Unknown{e.instruction(), ""};
