@@ -1,7 +1,6 @@
 #include "analyzer/cluster/branch_facts.h"
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include "analyzer/assumptions/assumptions.h"
@@ -16,6 +15,10 @@ using program::Action;
 using program::Meaning;
 
 namespace {
+
+bool overlap(const std::set<uint64_t>& a, const std::set<uint64_t>& b) {
+  return std::any_of(a.begin(), a.end(), [&](uint64_t n) { return b.contains(n); });
+}
 
 // How much an instruction of the protocol says about which way of a branch is the usual one.
 constexpr uint32_t kWeightOfTensorMemory = assumptions::kWeightOfTensorMemory;
@@ -39,10 +42,17 @@ BranchFacts::BranchFacts(const program::Program& program)
   find_give_ups();
 }
 
+std::set<uint64_t> BranchFacts::asked_by(uint32_t block) const {
+  std::set<uint64_t> out;
+  if (program_.code[block].condition == kNone) return out;
+  if (!origins_) origins_.emplace(program_);
+  origins_->collect(program_.code[block].condition, out);
+  return out;
+}
+
 // A loop that does nothing of the protocol but to ask mbarriers is a poll. Its exits that do not go by an answer give
 // up.
 void BranchFacts::find_give_ups() {
-  std::unique_ptr<ValueOrigins> origins;
   for (uint32_t n = 0; n < graph_.loops.size(); ++n) {
     const kernel::Loop& l = graph_.loops[n];
     std::set<uint64_t> answers;
@@ -61,22 +71,16 @@ void BranchFacts::find_give_ups() {
     if (!polls || answers.empty()) continue;
     for (uint32_t b = l.head; b < l.end; ++b) {
       if (!leaves(b, n) || program_.code[b].condition == kNone) continue;
-      if (origins == nullptr) origins = std::make_unique<ValueOrigins>(program_);
-      std::set<uint64_t> asked;
-      origins->collect(program_.code[b].condition, asked);
-      if (std::any_of(asked.begin(), asked.end(), [&](uint64_t o) { return answers.contains(o); })) continue;
+      if (overlap(asked_by(b), answers)) continue;
       give_ups_[b] = graph_.in_loop(graph_.blocks[b].successors[0], n) ? 1 : 0;
     }
   }
 }
 
 std::vector<uint32_t> BranchFacts::loops_with(uint32_t block) const {
-  const ValueOrigins origins(program_);
   const auto asked = [&](uint32_t loop) {
-    std::set<uint64_t> out;
     const uint32_t end = loop_ends_[loop].block;
-    if (end != kNone && program_.code[end].condition != kNone) origins.collect(program_.code[end].condition, out);
-    return out;
+    return end == kNone ? std::set<uint64_t>() : asked_by(end);
   };
   std::vector<uint32_t> out;
   std::set<uint64_t> around;
@@ -86,9 +90,7 @@ std::vector<uint32_t> BranchFacts::loops_with(uint32_t block) const {
   }
   for (uint32_t loop = 0; loop < graph_.loops.size(); ++loop) {
     if (std::find(out.begin(), out.end(), loop) != out.end()) continue;
-    const std::set<uint64_t> of_loop = asked(loop);
-    if (std::any_of(of_loop.begin(), of_loop.end(), [&](uint64_t o) { return around.contains(o); }))
-      out.push_back(loop);
+    if (overlap(asked(loop), around)) out.push_back(loop);
   }
   return out;
 }
@@ -159,17 +161,14 @@ void BranchFacts::note_guard(uint32_t b) const {
 void BranchFacts::find_guards() const {
   runs_no_time_.assign(graph_.blocks.size(), kNoWay);
   if (loop_writers_.empty()) return;
-  const ValueOrigins origins(program_);
-  auto asks = [&](uint32_t b, std::set<uint64_t>& out) {
-    if (program_.code[b].condition != kNone) origins.collect(program_.code[b].condition, out);
-  };
   for (uint32_t n = 0; n < graph_.loops.size(); ++n) {
     const kernel::Loop& l = graph_.loops[n];
     if (std::none_of(writes_.begin() + l.head, writes_.begin() + l.end, [](bool w) { return w; })) continue;
     std::set<uint64_t> of_loop;
     for (uint32_t b = l.head; b < l.end; ++b) {
       const std::vector<uint32_t>& next = graph_.blocks[b].successors;
-      if (std::any_of(next.begin(), next.end(), [&](uint32_t s) { return !graph_.in_loop(s, n); })) asks(b, of_loop);
+      if (std::any_of(next.begin(), next.end(), [&](uint32_t s) { return !graph_.in_loop(s, n); }))
+        of_loop.merge(asked_by(b));
     }
     if (of_loop.empty()) continue;
     const Block& head = graph_.blocks[l.head];
@@ -181,11 +180,7 @@ void BranchFacts::find_guards() const {
       const uint32_t d = work.back();
       work.pop_back();
       if ((d >= l.head && d < l.end) || !seen.insert(d).second) continue;
-      std::set<uint64_t> asked;
-      asks(d, asked);
-      const bool shares =
-          std::any_of(asked.begin(), asked.end(), [&](uint64_t origin) { return of_loop.contains(origin); });
-      if (!shares) continue;
+      if (!overlap(asked_by(d), of_loop)) continue;
       note_guard(d);
       work.insert(work.end(), control_.deciders[d].begin(), control_.deciders[d].end());
     }
@@ -195,17 +190,11 @@ void BranchFacts::find_guards() const {
 bool BranchFacts::guards_a_loop(uint32_t b) const {
   if (program_.code[b].condition == kNone) return false;
   const std::array<std::vector<bool>, 2> ahead = ahead_of(b);
-  const ValueOrigins origins(program_);
-  std::set<uint64_t> asked;
-  origins.collect(program_.code[b].condition, asked);
+  const std::set<uint64_t> asked = asked_by(b);
   for (uint32_t loop = 0; loop < graph_.loops.size(); ++loop) {
     const uint32_t head = graph_.loops[loop].head;
     const uint32_t end = loop_ends_[loop].block;
-    if ((!ahead[0][head] && !ahead[1][head]) || end == kNone || program_.code[end].condition == kNone) continue;
-    std::set<uint64_t> of_loop;
-    origins.collect(program_.code[end].condition, of_loop);
-    if (std::any_of(of_loop.begin(), of_loop.end(), [&](uint64_t origin) { return asked.contains(origin); }))
-      return true;
+    if ((ahead[0][head] || ahead[1][head]) && end != kNone && overlap(asked_by(end), asked)) return true;
   }
   return false;
 }

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
+#include "analyzer/cluster/value_origins.h"
 #include "analyzer/kernel/control.h"
 #include "analyzer/program/program.h"
 
@@ -49,6 +52,8 @@ public:
   const std::vector<std::vector<uint32_t>>& loop_writers() const { return loop_writers_; }
 
 private:
+  // What the branch of a block goes by; nothing where it has no condition.
+  std::set<uint64_t> asked_by(uint32_t block) const;
   void count_protocol();
   void find_loop_writers();
   void find_give_ups();
@@ -71,7 +76,8 @@ private:
   std::vector<std::vector<uint32_t>> loop_writers_;
   std::map<uint32_t, uint8_t> give_ups_;
   mutable std::map<uint32_t, std::array<uint32_t, 2>> ahead_;
-  mutable std::vector<uint8_t> runs_no_time_;  // by block: the way that does; made when something asks for it
+  mutable std::optional<ValueOrigins> origins_;  // made when something asks for it
+  mutable std::vector<uint8_t> runs_no_time_;    // by block: the way that does; made when something asks for it
 };
 
 }  // namespace tmemlint::cluster
